@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The rules of convergence as pure functions (DESIGN 5, RULES A6 to A8, A15). */
+#pragma once
+#include "sk-entry.h"
+
+/* Which of @entries (of one path) are maximal: dominated by no other. Equal vector and equal bytes: the first one only.
+ * Equal vector and different bytes count as concurrent (A5). @maximal: one gboolean per entry. */
+void sk_merge_maximal (SkEntry *const *entries, guint n, gboolean *maximal);
+
+typedef struct
+{
+  SkKind kind;             /* what is visible at the path: FILE, DIR, SYMLINK, or NONE */
+  int winner;              /* index of the entry whose content that is; -1 for NONE and for an implied directory */
+  int meta;                /* index of the entry whose metadata stamp stands for it; -1 when none */
+  guint32 mode;            /* resolved: of @meta, or 0755 for an implied directory nobody ever described */
+  gint64 mtime;
+  guint n_losers;
+  int losers[64];          /* entries that become conflict copies, one per distinct content, highest rank first */
+} SkVisible;
+/* The visible state of a path from its maximal entries. @has_live_children: something live lies below it, so it
+ * is a directory whatever the entries say (A15). At most 64 losers are shown; the rest stays in the set. */
+void sk_merge_visible (SkEntry *const *maximal, guint n, gboolean has_live_children, SkVisible *out);
+
+/* Path of @loser's conflict copy, from the loser's entry alone (A7). (transfer full) */
+char *sk_conflict_path (const SkEntry *loser);
+/* The copy's entry: writer = hash(folder, path, loser's vector, content), counter 1; byte-identical on every device. */
+SkEntry *sk_conflict_entry (const SkEntry *loser);
+gboolean sk_is_conflict_name (const char *name);
+
+/* What a difference between disk, base and target means. Pure; table-tested with every combination. */
+typedef enum
+{
+  SK_LOCAL_SAME,           /* disk is what the base says */
+  SK_LOCAL_STAT_ONLY,      /* content and metadata equal, only stat numbers differ: remember them */
+  SK_LOCAL_ADOPT,          /* disk equals a version that is already known: base becomes that version, no entry */
+  SK_LOCAL_META,           /* metadata entry */
+  SK_LOCAL_CONTENT,        /* content entry on the base's vector */
+  SK_LOCAL_UNION,          /* content entry, Lamport 0 (first contact, A6) */
+  SK_LOCAL_DELETE,         /* tombstone on the base's vector */
+  SK_LOCAL_FORGET,         /* gone here and gone in the target: base becomes nothing, no entry */
+} SkLocalVerdict;
+
+typedef struct
+{
+  SkKind disk_kind, base_kind, target_kind;
+  gboolean content_equals_base, content_equals_target, content_equals_known;  /* any known version of the path */
+  gboolean meta_equals_base;
+  gboolean first_contact;  /* this folder's first complete scan here has not ended yet, or state was lost */
+} SkLocalFacts;
+SkLocalVerdict sk_merge_local (const SkLocalFacts *facts);
+
+typedef enum
+{
+  SK_APPLY_NOTHING,
+  SK_APPLY_META,           /* chmod, utimens */
+  SK_APPLY_MKDIR,
+  SK_APPLY_WRITE,          /* create or replace a file */
+  SK_APPLY_SYMLINK,
+  SK_APPLY_TRASH,          /* move what is there to the trash; for a directory: remove when empty on disk */
+  SK_APPLY_REPLACE_KIND,   /* trash what is there (a directory: only when empty), then create */
+} SkApply;
+/* From base to target, for a node whose disk is as the base says. */
+SkApply sk_merge_apply (SkKind base_kind, SkKind target_kind, gboolean content_equal, gboolean meta_equal);
