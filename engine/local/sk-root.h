@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The root of an attached folder on this device: an open directory, what its file system can do, and the marker that proves that
+ * it is the one. Blocking; disk pool or flow threads. Immutable after opening, shared by reference. */
+#pragma once
+#include <gio/gio.h>
+#include "sk-error.h"
+#include "sk-hash.h"
+#include "sk-entry.h"
+
+typedef struct
+{
+  SkKind kind;             /* FILE, DIR, SYMLINK; NONE: absent */
+  gboolean special;        /* device, socket, fifo: reported, not synced (kind NONE) */
+  guint64 size;
+  guint32 mode;            /* 07777 */
+  gint64 mtime, ctime;     /* ns */
+  gint64 btime;            /* ns, 0 when the file system has none */
+  guint64 ino, dev;
+  gboolean mount_root;     /* something else is mounted here (RULES A10) */
+  guint32 nlink;
+} SkStat;
+/* Same inode, size, mtime, ctime: nobody touched it since. */
+gboolean sk_stat_same (const SkStat *a, const SkStat *b);
+
+typedef struct
+{
+  gboolean openat2, rename_exchange, rename_noreplace, reflink, xattr, symlinks, modes, birth_time, case_folding, normalising, network;
+} SkRootAbilities;
+
+typedef struct { guint64 dev, ino; SkHash fsid; } SkRootNumbers;   /* a trigger for a check, not a verdict (C12) */
+
+typedef struct _SkRoot SkRoot;
+/* @path may be a symlink once: the resolved directory is pinned by its descriptor (B013). */
+SkRoot *sk_root_open (const char *path, GError **error);
+SkRoot *sk_root_ref (SkRoot *self);
+void sk_root_unref (SkRoot *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkRoot, sk_root_unref)
+int sk_root_fd (SkRoot *self);
+const char *sk_root_path (SkRoot *self);
+const SkRootAbilities *sk_root_abilities (SkRoot *self);
+void sk_root_numbers (SkRoot *self, SkRootNumbers *out);
+/* Creates .skerry/ (0700) with folder marker, tmp, trash, .gitignore, CACHEDIR.TAG (C13). */
+gboolean sk_root_prepare (SkRoot *self, const SkId *folder, GError **error);
+/* Removes .skerry except the trash. */
+gboolean sk_root_release (SkRoot *self, GError **error);
+
+typedef enum { SK_ROOT_OK, SK_ROOT_MISSING /* gone or not a directory or unreadable */, SK_ROOT_NO_MARKER, SK_ROOT_FOREIGN, SK_ROOT_NEW_NUMBERS } SkRootState;
+/* Looks again at the path from scratch: is it still this directory, with this marker? */
+SkRootState sk_root_check (SkRoot *self, const SkId *folder, const SkRootNumbers *saved);
+/* Reasons not to take a path as a root: inside or around another root or a state directory, the document portal,
+ * not a directory. @others: NULL-terminated resolved paths. */
+gboolean sk_root_acceptable (const char *path, const char *const *others, GError **error);
+/* Warnings: other sync tools' markers, .git at the root. (transfer full), NULL when none */
+char *sk_root_warning (SkRoot *self);
+
+/* --- opens beneath the root, never through a symlink --- */
+/* @path relative, any depth (works above PATH_MAX). *@name points into @path. Returns the parent's descriptor or -1. */
+int sk_root_open_parent (SkRoot *self, const char *path, const char **name, GError **error);
+int sk_root_open_dir (SkRoot *self, const char *path, GError **error);       /* "" = the root */
+/* Absent is success with kind NONE; unreadable parent etc. is an error, never absence. */
+gboolean sk_root_stat (SkRoot *self, const char *path, SkStat *out, GError **error);
+/* Free bytes on this file system, less the reserve (1 % or 1 GiB, whichever is smaller). */
+gint64 sk_root_space (SkRoot *self);
