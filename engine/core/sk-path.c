@@ -141,6 +141,23 @@ sk_path_is_below (const char *path, const char *prefix)
   return strncmp (path, prefix, n) == 0 && (path[n] == '\0' || path[n] == '/');
 }
 
+/* Unicode folds Cherokee to capitals, GLib 2.74 swaps the two cases: starting from capitals gives one key. */
+static char *
+fold (const char *name)
+{
+  g_autoptr(GString) even = g_string_new (NULL);
+
+  for (const char *p = name; *p != '\0'; p = g_utf8_next_char (p))
+    {
+      gunichar c = g_utf8_get_char (p);
+
+      if (g_unichar_get_script (c) == G_UNICODE_SCRIPT_CHEROKEE)
+        c = g_unichar_toupper (c);
+      g_string_append_unichar (even, c);
+    }
+  return g_utf8_casefold (even->str, -1);
+}
+
 char *
 sk_name_fold_key (const char *name, gboolean fold_case, gboolean normalise)
 {
@@ -160,7 +177,7 @@ sk_name_fold_key (const char *name, gboolean fold_case, gboolean normalise)
     {
       g_autofree char *before = g_steal_pointer (&key);
 
-      key = g_utf8_casefold (before, -1);
+      key = fold (before);
     }
   if (fold_case && normalise)    /* folding can take a string out of its normal form */
     {

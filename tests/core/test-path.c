@@ -209,6 +209,7 @@ test_fold_keys (void)
     { "\xff" "A", "\xff" "a", TRUE, TRUE, FALSE },                /* not UTF-8: bytes */
     { "\xff" "A", "\xff" "A", TRUE, TRUE, TRUE },
     { "\xcf\x83", "\xcf\x82", TRUE, TRUE, TRUE },                 /* the two small sigmas */
+    { "\xe1\x8e\xa0", "\xea\xad\xb0", TRUE, FALSE, TRUE },        /* Cherokee, both cases */
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
