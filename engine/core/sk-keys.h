@@ -33,6 +33,7 @@ void sk_identity_copy_seed (SkIdentity *self, SkKey *out);
 
 gboolean sk_verify (const SkPublicKey *key, const guint8 *data, gsize len, const SkSignature *sig);
 #define SK_BOX_OVERHEAD 48u
+/* NULL when @box_key is no usable point (a hostile record). */
 GBytes *sk_box_seal (const SkPublicKey *box_key, const guint8 *data, gsize len);
 /* First 16 bytes of BLAKE2b over both public keys of the recovery identity: a vault id certifies itself. */
 void sk_vault_id_from_recovery (const SkPublicKey *sign_key, const SkPublicKey *box_key, SkId *out);
@@ -51,7 +52,8 @@ typedef enum
 typedef struct _SkKeyring SkKeyring;
 /* A new vault: random id key, one random epoch. */
 SkKeyring *sk_keyring_new_vault (void);
-/* Same id key, one more epoch, which becomes the current one. (transfer full) */
+/* Same id key, one more epoch, which becomes the current one. A known epoch keeps its first master. With
+ * SK_EPOCHS_MAX epochs nothing is added: see sk_keyring_has_epoch. (transfer full) */
 SkKeyring *sk_keyring_with_epoch (SkKeyring *self, const SkId *epoch, const SkKey *master);
 SkKeyring *sk_keyring_with_new_epoch (SkKeyring *self);
 SkKeyring *sk_keyring_ref (SkKeyring *self);
@@ -69,5 +71,9 @@ SkKeyring *sk_keyring_parse (const guint8 *data, gsize len, GError **error);
 GBytes *sk_keyring_epoch_secret (SkKeyring *self, const SkId *epoch, GError **error);
 SkKeyring *sk_keyring_from_epoch_secret (const SkId *epoch, const guint8 *secret, gsize len, GError **error);
 
-/* Bytes in memory that are wiped when the last reference goes. */
+/* Memory that is locked where allowed, kept out of core dumps, and wiped by sodium_free or by the last
+ * reference of sk_secret_take, which takes it over. Each block costs whole pages: for keys, not for content. */
+gpointer sk_secret_alloc (gsize size);
+GBytes *sk_secret_take (gpointer secret, gsize len);
+/* A copy of @data in such memory. */
 GBytes *sk_secret_bytes (gconstpointer data, gsize len);

@@ -33,6 +33,7 @@
 #define SK_VECTOR_MAX 4096u              /* writers in one version vector */
 #define SK_LAMPORT_JUMP_MAX (G_GUINT64_CONSTANT (1) << 32) /* RULES B9 */
 #define SK_HEAD_SIZE_MAX (1u << 20)
+#define SK_EPOCHS_MAX 1024u              /* one per revocation; a hostile device must not fill locked memory */
 #define SK_DEVICES_MAX 256u
 #define SK_STORAGES_MAX 64u
 #define SK_SNAPSHOT_PART_TARGET (1u << 20)

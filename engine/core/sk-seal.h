@@ -14,7 +14,8 @@ GBytes *sk_open_bytes (const SkKey *key, const guint8 *ad, gsize ad_len, const g
 
 /* A blob under a passphrase: Argon2id (salt, ops, mem in the clear, bounded on reading) then the seal. */
 GBytes *sk_passphrase_seal (const char *passphrase, const guint8 *plain, gsize len, GError **error);
-/* SK_ERROR_WRONG_KEY when the passphrase is wrong or the blob damaged. Result is secret bytes. */
+/* SK_ERROR_WRONG_KEY when the passphrase is wrong or the blob damaged; SK_ERROR_CORRUPT or _TOO_NEW when it is
+ * no such blob at all, whatever the passphrase. Result is secret bytes. */
 GBytes *sk_passphrase_open (const char *passphrase, const guint8 *sealed, gsize len, GError **error);
 
 /* Padmé: the padded length for @len (at most 12 % more), and zero bytes to append. RULES B8. */
