@@ -54,10 +54,17 @@ gboolean sk_root_acceptable (const char *path, const char *const *others, GError
 char *sk_root_warning (SkRoot *self);
 
 /* --- opens beneath the root, never through a symlink --- */
-/* @path relative, any depth (works above PATH_MAX). *@name points into @path. Returns the parent's descriptor or -1. */
+/* @path relative, any depth (works above PATH_MAX). *@name points into @path. Returns the parent's descriptor or -1.
+ * It can be fsynced, except where the directory may be searched but not read (then it is O_PATH). Other mounts are not entered.
+ * Codes: NOT_FOUND; CHANGED when a link or a file is in the way; OFFLINE for a mount; PERMISSION. */
 int sk_root_open_parent (SkRoot *self, const char *path, const char **name, GError **error);
 int sk_root_open_dir (SkRoot *self, const char *path, GError **error);       /* "" = the root */
 /* Absent is success with kind NONE; unreadable parent etc. is an error, never absence. */
 gboolean sk_root_stat (SkRoot *self, const char *path, SkStat *out, GError **error);
 /* Free bytes on this file system, less the reserve (1 % or 1 GiB, whichever is smaller). */
 gint64 sk_root_space (SkRoot *self);
+
+#if SK_TEST_HOOKS
+/* For tests of the fallbacks: what is set FALSE here is not used. */
+SkRootAbilities *sk_root_test_abilities (SkRoot *self);
+#endif
