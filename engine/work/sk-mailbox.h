@@ -10,5 +10,6 @@ SkMailbox *sk_mailbox_new (GMainContext *context, SkMailboxFunc handler, gpointe
 SkMailbox *sk_mailbox_ref (SkMailbox *self);
 void sk_mailbox_unref (SkMailbox *self);
 void sk_mailbox_push (SkMailbox *self, gpointer message);     /* (transfer full), any thread */
-/* On the receiving thread: nothing is delivered afterwards, waiting messages are freed. */
+/* On the receiving thread: nothing is delivered afterwards, waiting messages are freed. Close before the last unref: a
+ * waiting message keeps mailbox and context alive. On another thread a handler may be running while it returns. */
 void sk_mailbox_close (SkMailbox *self);

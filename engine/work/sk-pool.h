@@ -6,13 +6,15 @@
 typedef struct _SkPool SkPool;
 /* Exclusive threads. */
 SkPool *sk_pool_new (const char *name, guint n_threads);
-/* Jobs run from low-priority sources on @context: deterministic, for tests. */
+/* Jobs run from low-priority sources on the context that gets their done, those without a done on @context: deterministic,
+ * for tests. */
 SkPool *sk_pool_new_inline (GMainContext *context);
 /* @run on a pool thread (skipped when @cancellable is cancelled by then); then @done on @context (NULL: the caller's
  * thread-default), always, unless the pool was freed before, in which case only @free_data is called. @done may be NULL.
- * @free_data after @done, on the same thread. Order of completion is not the order of pushing. */
+ * @free_data after @done, on the same thread (on the pool thread when there is no @done). Order of completion is not the order of pushing. */
 void sk_pool_push (SkPool *self, SkFunc run, SkFunc done, gpointer data, GDestroyNotify free_data, GCancellable *cancellable, GMainContext *context);
 guint sk_pool_pending (SkPool *self);       /* queued and running */
 guint sk_pool_threads (SkPool *self);
-/* Waits for running jobs; queued ones are dropped through free_data. */
+/* Waits for running jobs; queued ones, and those whose done has not been called, are dropped through free_data. Not from
+ * a run. */
 void sk_pool_free (SkPool *self);
