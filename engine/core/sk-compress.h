@@ -10,6 +10,10 @@ typedef struct _SkCompressor SkCompressor;
 SkCompressor *sk_compressor_new (void);
 void sk_compressor_free (SkCompressor *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkCompressor, sk_compressor_free)
+/* Working memory of at least @size bytes that belongs to @self; its content lasts until the next call with the
+ * same @which (below SK_SCRATCH_COUNT). Saves an allocation per chunk. */
+#define SK_SCRATCH_COUNT 2u
+guint8 *sk_compressor_scratch (SkCompressor *self, guint which, gsize size);
 gsize sk_compress_bound (gsize len);
 /* Compresses @len bytes into @out (@out_size >= sk_compress_bound). Returns the method; *@out_len is the
  * result length. SK_METHOD_RAW means "store as it is" and @out is unspecified (the probe or the result did

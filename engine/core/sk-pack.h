@@ -15,20 +15,32 @@ typedef struct
   SkMethod method;
 } SkPackRow;
 
+/* TRUE if lengths and method can be true together and are inside the limits. For every row read from outside. */
+gboolean sk_pack_row_is_valid (const SkPackRow *row);
+
+/* Not for several threads at once; may move from one to another. */
 typedef struct _SkPackBuilder SkPackBuilder;
 SkPackBuilder *sk_pack_builder_new (const SkId *vault, SkKeyring *keys, GError **error);
 void sk_pack_builder_free (SkPackBuilder *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkPackBuilder, sk_pack_builder_free)
 /* Compresses, seals and appends one chunk whose id is @id. With @verify the sealed bytes are opened again
- * and the id compared before the call returns (RULES C18): SK_ERROR_CORRUPT means memory lied. */
+ * and the id compared before the call returns (RULES C18): SK_ERROR_CORRUPT means memory lied, nothing was added.
+ * SK_ERROR_LIMIT: the chunk is empty or too large, or the pack is full (close it and begin another). */
 gboolean sk_pack_builder_add (SkPackBuilder *self, SkCompressor *z, int level, const SkHash *id,
                               const guint8 *plain, gsize len, gboolean verify, GError **error);
-/* Copies a sealed chunk of the same epoch from another pack (repack). */
+/* Copies a sealed chunk of the same epoch from another pack (repack), after its seal was checked. */
 gboolean sk_pack_builder_add_sealed (SkPackBuilder *self, const SkPackRow *row, const guint8 *sealed, GError **error);
+/* Bytes, at most, that the object would have if closed now, before padding. */
 gsize sk_pack_builder_size (SkPackBuilder *self);
 guint sk_pack_builder_count (SkPackBuilder *self);
-/* Closes the pack: table, padding, name. *@rows (SkPackRow) and *@name are set. (transfer full) */
+/* Closes the pack, which must hold a chunk: table, padding, name. *@rows (SkPackRow) and *@name are set. The builder
+ * can only be freed afterwards. (transfer full) */
 GBytes *sk_pack_builder_finish (SkPackBuilder *self, SkHash *name, GArray **rows, GError **error);
+
+#if SK_TEST_HOOKS
+/* When set, called with a copy of the plaintext between id and seal, so that a test can play bad memory. */
+extern void (*sk_pack_test_corrupt) (guint8 *plain, gsize len);
+#endif
 
 /* Opens the table of a whole pack object. The name is checked when @name is given. Returns rows of SkPackRow,
  * ascending, inside the body, not overlapping. */
