@@ -273,26 +273,17 @@ static int
 hop (int dirfd, const char *path, int oflags, SkBeneathFlags flags)
 {
   guint64 resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  int fd;
+  int fd = -1;
 
+  /* Without O_NOFOLLOW: with it a link at the end would be called "not a directory", or opened by O_PATH. */
+  oflags &= ~O_NOFOLLOW;
   if (!(flags & SK_BENEATH_MOUNTS))
     resolve |= RESOLVE_NO_XDEV;
   for (guint i = 0; i < RACE_RETRIES; i++)
     {
-      fd = call_openat2 (dirfd, path, oflags | O_NOFOLLOW | O_CLOEXEC, resolve);
+      fd = call_openat2 (dirfd, path, oflags | O_CLOEXEC, resolve);
       if (fd >= 0 || (errno != EAGAIN && errno != EINTR))
         break;
-    }
-  if (fd >= 0 && (oflags & O_PATH) && !(oflags & O_DIRECTORY))
-    {
-      int no = objection (-1, fd, flags);
-
-      if (no != 0)
-        {
-          close (fd);
-          errno = no;
-          return -1;
-        }
     }
   return fd;
 }
