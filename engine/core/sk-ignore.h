@@ -14,6 +14,15 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkIgnore, sk_ignore_unref)
 gboolean sk_ignore_match (SkIgnore *self, const char *path, gboolean is_dir);
 /* Only the last component; for a scanner that already knows that the parent is not ignored. */
 gboolean sk_ignore_match_here (SkIgnore *self, const char *path, gboolean is_dir);
-/* --only GLOB: TRUE when @path is selected by one of @globs (NULL-terminated; NULL or empty selects all), or a parent of
- * something that can be. */
+
+/* The globs of --only, compiled. A glob without '/' is compared with the name at any depth, one with '/' with the
+ * whole path; what lies below a selected directory is selected. */
+typedef struct _SkOnly SkOnly;          /* immutable */
+/* @globs: NULL-terminated; NULL or empty selects all. SK_ERROR_USAGE names a glob that cannot be understood. */
+SkOnly *sk_only_new (const char *const *globs, GError **error);
+void sk_only_free (SkOnly *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkOnly, sk_only_free)
+/* TRUE when @path is selected, or is a parent of something that can be. */
+gboolean sk_only_selects (const SkOnly *self, const char *path, gboolean is_dir);
+/* The same for a single question; compiles @globs each time. A glob that cannot be understood selects nothing. */
 gboolean sk_only_match (const char *const *globs, const char *path, gboolean is_dir);
