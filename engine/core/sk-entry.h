@@ -20,7 +20,8 @@ typedef struct { SkHash id; guint64 size; } SkChunkRef;
 gboolean sk_chunk_ref_is_zero (const SkChunkRef *self);
 
 enum { SK_ENTRY_CONFIRMED = 1 << 0,    /* a person confirmed the mass change this is part of (RULES C17) */
-       SK_ENTRY_UNION = 1 << 1 };      /* first contact: Lamport 0, never takes a name (RULES A6) */
+       SK_ENTRY_UNION = 1 << 1,        /* first contact: Lamport 0, never takes a name (RULES A6) */
+       SK_ENTRY_WAS_DIR = 1 << 2 };    /* tombstone of a directory */
 
 typedef struct
 {
@@ -55,6 +56,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkEntry, sk_entry_free)
 void sk_entry_seal_content (SkEntry *self);
 /* Bounds, path rules, sizes adding up: everything a decoder checks, for entries made here as well. */
 gboolean sk_entry_check (const SkEntry *self, GError **error);
+/* The name of a device, folder, storage or vault: 1 to SK_LABEL_MAX bytes of UTF-8 without control characters,
+ * direction marks and '/', since it ends in file names (conflict copies) and in front of people. */
+gboolean sk_label_check (const char *label, GError **error);
 /* Total order between two entries: (lamport, device, writer, content). >0 when @a wins. RULES A5: also
  * decides between equal vectors with different bytes. */
 int sk_entry_rank (const SkEntry *a, const SkEntry *b);

@@ -51,6 +51,7 @@ typedef struct
   guint64 root_dev, root_ino; SkHash root_fsid;
 } SkFolderRow;
 void sk_folder_row_free (SkFolderRow *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkFolderRow, sk_folder_row_free)
 GPtrArray *sk_index_folders (SkIndex *self);
 SkFolderRow *sk_index_folder (SkIndex *self, gint64 row);
 gint64 sk_index_folder_row (SkIndex *self, const SkId *id);
@@ -66,7 +67,7 @@ typedef struct
 {
   SkKind kind;             /* NONE: nothing of ours on this disk */
   gint64 version;          /* row of the version that is there; 0 for an implied directory and for NONE */
-  SkVector *vector;        /* what a local change builds on (join, A7); NULL with NONE */
+  SkVector *vector;        /* what a local change builds on (join, A7); with NONE: of the deletion that was carried out here, or NULL */
   gint64 content;          /* row of the content, 0 for none */
   guint32 mode; gint64 mtime;                    /* as recorded in entries */
   guint64 size, ino, dev; gint64 stat_mtime, ctime, btime;   /* as last seen on disk */
@@ -80,6 +81,9 @@ typedef struct
   gint64 content;
   guint64 size; guint32 mode; gint64 mtime;
 } SkTarget;
+/* The mode that stands for a path: of the highest metadata stamp among ALL entries of the path of that class, dominated ones
+ * included, so that a chmod survives a concurrent edit (A8). Class 0: files and links, 1: directories. Lamport 0: none yet. */
+typedef struct { guint64 lamport; SkId writer; guint32 mode; gboolean set; } SkModeStamp;
 typedef struct
 {
   gint64 row, folder, parent;    /* parent 0: at the top */
@@ -90,6 +94,7 @@ typedef struct
   gint64 live_children;          /* children whose target is live */
   gboolean dirty;                /* base and target ask for work on this disk */
   guint32 hold;                  /* SK_HOLD_* : not to be applied now */
+  SkModeStamp mode_stamp[2];     /* columns of the node's row */
 } SkNode;
 enum { SK_HOLD_MASS = 1 << 0, SK_HOLD_CLASH = 1 << 1, SK_HOLD_UNSUPPORTED = 1 << 2, SK_HOLD_NOT_SELECTED = 1 << 3, SK_HOLD_IGNORED = 1 << 4 };
 void sk_base_clear (SkBase *self);
@@ -107,6 +112,7 @@ GPtrArray *sk_index_children (SkIndex *self, gint64 folder, gint64 parent, gbool
 /* Both recompute dirty and, for the base, count the generation up. */
 gboolean sk_index_set_base (SkIndex *self, gint64 node, const SkBase *base, GError **error);
 gboolean sk_index_set_target (SkIndex *self, gint64 node, const SkTarget *target, GError **error);
+gboolean sk_index_set_mode_stamp (SkIndex *self, gint64 node, int class, const SkModeStamp *stamp, GError **error);
 gboolean sk_index_add_live_children (SkIndex *self, gint64 node, gint64 delta, GError **error);
 gboolean sk_index_set_hold (SkIndex *self, gint64 node, guint32 hold, GError **error);
 /* Work for this disk: dirty and not held, after @after_row, by row. */

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sk-tree-private.h"
+
+SkVector *
+sk_tree_join_maximal (SkTree *self, gint64 node, GError **error)
+{
+  g_autoptr(GPtrArray) versions = sk_index_versions (self->index, node, TRUE, error);
+  g_autoptr(SkVector) joined = sk_vector_empty ();
+
+  if (versions == NULL)
+    return NULL;
+  for (guint i = 0; i < versions->len; i++)
+    {
+      SkVector *wider = sk_vector_join (joined, ((SkVersion *) versions->pdata[i])->entry->vector);
+
+      sk_vector_unref (joined);
+      joined = wider;
+    }
+  return g_steal_pointer (&joined);
+}
+
+typedef struct
+{
+  SkTree *tree;
+  const SkLocalChange *change;
+  const SkId *log_writer;
+  guint64 log_seq;
+  GPtrArray *records;
+  SkNode *node;
+} Local;
+
+static gboolean
+gather_facts (Local *l, SkLocalFacts *facts, GError **error)
+{
+  const SkLocalChange *c = l->change;
+  const SkNode *node = l->node;
+  gint64 content = 0;
+
+  *facts = (SkLocalFacts) { .disk_kind = c->kind, .base_kind = node->base.kind, .target_kind = node->target.kind,
+                            .first_contact = c->first_contact };
+  if (c->found != NULL)
+    {
+      gboolean has_content = c->kind == SK_KIND_FILE || c->kind == SK_KIND_SYMLINK;
+
+      if (has_content)
+        content = sk_index_content_row (l->tree->index, &c->found->content);
+      facts->content_equals_base = c->kind == node->base.kind && (!has_content || (content != 0 && content == node->base.content));
+      facts->content_equals_target = c->kind == node->target.kind
+                                     && (!has_content || (content != 0 && content == node->target.content));
+      if (content != 0 && !facts->content_equals_base && !facts->content_equals_target)
+        {
+          gint64 row = sk_index_version_with_content (l->tree->index, node->row, &c->found->content, error);
+
+          if (row < 0)
+            return FALSE;
+          facts->content_equals_known = row > 0;
+        }
+    }
+  facts->meta_equals_base = c->kind == SK_KIND_SYMLINK
+                            || (c->disk.mode == node->base.mode && (c->kind == SK_KIND_DIR || c->disk.mtime == node->base.mtime));
+  return TRUE;
+}
+
+/* The base takes the disk's numbers and keeps its version. */
+static gboolean
+remember_disk (Local *l, SkKind kind, gint64 version, SkVector *vector, gint64 content, GError **error)
+{
+  SkBase base = l->change->disk;
+
+  base.kind = kind;
+  base.version = version;
+  base.vector = vector;
+  base.content = content;
+  if (kind == SK_KIND_DIR)
+    base.mtime = 0;
+  return sk_index_set_base (l->tree->index, l->node->row, &base, error);
+}
+
+static gboolean
+adopt (Local *l, gboolean target_equal, GError **error)
+{
+  SkTree *self = l->tree;
+  g_autoptr(SkVersion) version = NULL;
+  gint64 row = target_equal ? l->node->target.version
+                            : sk_index_version_with_content (self->index, l->node->row, &l->change->found->content, error);
+
+  if (row < 0)
+    return FALSE;
+  if (row == 0)      /* an implied directory */
+    {
+      g_autoptr(SkVector) none = sk_vector_empty ();
+
+      return remember_disk (l, SK_KIND_DIR, 0, none, 0, error) && sk_tree_recompute (self, l->node->row, error);
+    }
+  version = sk_index_version (self->index, row, error);
+  if (version == NULL)
+    return FALSE;
+  return remember_disk (l, l->change->kind, row, version->entry->vector, version->content, error)
+         && sk_tree_recompute (self, l->node->row, error);
+}
+
+/* Before an entry dominates losing versions, their conflict copies become real entries (A7). Only where the base is the winner: then the
+ * person saw both files side by side. *@vector grows to the join. */
+static gboolean
+append_copies (Local *l, SkVector **vector, GError **error)
+{
+  SkTree *self = l->tree;
+  g_autoptr(GPtrArray) versions = sk_index_versions (self->index, l->node->row, TRUE, error);
+  g_autofree SkEntry **entries = NULL;
+  SkVisible visible;
+
+  if (versions == NULL)
+    return FALSE;
+  entries = g_new0 (SkEntry *, versions->len + 1);
+  for (guint i = 0; i < versions->len; i++)
+    entries[i] = ((SkVersion *) versions->pdata[i])->entry;
+  sk_merge_visible (entries, versions->len, l->node->live_children > 0, &visible);
+  if (visible.winner >= 0)
+    {
+      SkOrder order = sk_vector_compare (entries[visible.winner]->vector, *vector);
+
+      if (order != SK_ORDER_BEFORE && order != SK_ORDER_EQUAL)
+        return TRUE;
+    }
+  else if (visible.kind == SK_KIND_DIR && l->node->base.kind != SK_KIND_DIR)
+    return TRUE;
+  for (guint i = 0; i < versions->len; i++)
+    {
+      SkVersion *v = versions->pdata[i];
+      SkOrder order = sk_vector_compare (v->entry->vector, *vector);
+      SkVector *joined;
+
+      if (order == SK_ORDER_BEFORE || order == SK_ORDER_EQUAL)
+        continue;
+      for (guint k = 0; k < visible.n_losers; k++)
+        {
+          g_autoptr(SkEntry) copy = NULL;
+
+          if (versions->pdata[visible.losers[k]] != v)
+            continue;
+          if (!sk_tree_load_chunks (self, v, error))
+            return FALSE;
+          copy = sk_conflict_entry (v->entry);
+          if (!sk_tree_apply (self, copy, l->log_writer, l->log_seq, error))
+            return FALSE;
+          g_ptr_array_add (l->records, sk_record_new_entry (g_steal_pointer (&copy)));
+        }
+      joined = sk_vector_join (*vector, v->entry->vector);
+      sk_vector_unref (*vector);
+      *vector = joined;
+    }
+  return TRUE;
+}
+
+static SkEntry *
+entry_for (Local *l, SkKind kind)
+{
+  const SkLocalChange *c = l->change;
+  const SkId none = { 0 };
+  SkEntry *entry = c->found != NULL ? sk_entry_copy (c->found) : sk_entry_new (&none, c->path, kind);
+
+  g_free (entry->path);
+  entry->path = g_strdup (c->path);
+  entry->kind = kind;
+  entry->flags = c->confirmed ? SK_ENTRY_CONFIRMED : 0;
+  g_free (entry->device_name);
+  entry->device_name = g_strdup (l->tree->device_name);
+  entry->wall = c->wall;
+  entry->writer = l->tree->writer;
+  entry->mode = c->disk.mode;
+  entry->mtime = kind == SK_KIND_DIR ? 0 : c->disk.mtime;
+  return entry;
+}
+
+static gboolean
+set_folder (Local *l, SkEntry *entry, GError **error)
+{
+  g_autoptr(SkFolderRow) folder = sk_index_folder (l->tree->index, l->change->folder);
+
+  if (folder == NULL)
+    return sk_fail (error, SK_ERROR_NOT_FOUND, "the folder is not in the database");
+  entry->folder = folder->id;
+  return TRUE;
+}
+
+/* A content change that leaves the mode alone carries the metadata stamp of what it builds on (FORMAT.md). */
+static void
+stamp_metadata (Local *l, SkEntry *entry, const SkVersion *base_version)
+{
+  int class = entry->kind == SK_KIND_DIR || (entry->flags & SK_ENTRY_WAS_DIR) != 0;
+  const SkModeStamp *stamp = &l->node->mode_stamp[class];
+
+  if (base_version != NULL && entry->mode == l->node->base.mode && stamp->set && stamp->mode == entry->mode
+      && stamp->lamport <= entry->lamport)
+    {
+      entry->meta_lamport = stamp->lamport;
+      entry->meta_writer = stamp->writer;
+      return;
+    }
+  if (base_version != NULL && entry->mode == l->node->base.mode && base_version->entry->mode == entry->mode)
+    {
+      entry->meta_lamport = base_version->entry->meta_lamport;
+      entry->meta_writer = base_version->entry->meta_writer;
+      return;
+    }
+  entry->meta_lamport = entry->lamport;
+  entry->meta_writer = entry->writer;
+}
+
+static gboolean
+write_entry (Local *l, SkEntry *entry, GError **error)
+{
+  SkTree *self = l->tree;
+  g_autoptr(SkEntry) owned = entry;
+  gint64 row;
+  gboolean is_gone = entry->kind == SK_KIND_TOMBSTONE;
+  g_autoptr(SkVersion) version = NULL;
+
+  sk_entry_seal_content (entry);
+  if (!sk_entry_check (entry, error) || !sk_tree_note_mode (self, l->node->row, entry, error)
+      || !sk_tree_insert (self, l->node->row, entry, FALSE, 0, l->log_writer, l->log_seq, &row, error))
+    return FALSE;
+  version = sk_index_version (self->index, row, error);
+  if (version == NULL || !remember_disk (l, is_gone ? SK_KIND_NONE : entry->kind, is_gone ? 0 : row, entry->vector, version->content, error))
+    return FALSE;
+  g_ptr_array_add (l->records, sk_record_new_entry (g_steal_pointer (&owned)));
+  return sk_tree_recompute (self, l->node->row, error);
+}
+
+static gboolean
+write_content (Local *l, SkLocalVerdict verdict, GError **error)
+{
+  SkTree *self = l->tree;
+  gboolean is_delete = verdict == SK_LOCAL_DELETE;
+  g_autoptr(SkVector) vector = l->node->base.vector != NULL ? sk_vector_ref (l->node->base.vector) : sk_vector_empty ();
+  g_autoptr(SkVersion) base_version = NULL;
+  g_autoptr(SkEntry) entry = entry_for (l, is_delete ? SK_KIND_TOMBSTONE : l->change->kind);
+
+  if (!set_folder (l, entry, error))
+    return FALSE;
+  if (l->node->base.version != 0)
+    {
+      base_version = sk_index_version (self->index, l->node->base.version, error);
+      if (base_version == NULL)
+        return FALSE;
+    }
+  if (l->node->base.vector != NULL && !append_copies (l, &vector, error))
+    return FALSE;
+  if (is_delete)
+    {
+      entry->mode = l->node->base.mode;
+      entry->mtime = 0;
+      if (l->node->base.kind == SK_KIND_DIR)
+        entry->flags |= SK_ENTRY_WAS_DIR;
+    }
+  if (verdict == SK_LOCAL_UNION)
+    {
+      entry->flags |= SK_ENTRY_UNION;
+      entry->lamport = 0;
+    }
+  else
+    entry->lamport = ++self->lamport;
+  stamp_metadata (l, entry, base_version);
+  entry->vector = sk_vector_with (vector, &self->writer, ++self->counter);
+  return write_entry (l, g_steal_pointer (&entry), error);
+}
+
+/* chmod or touch: the content stamp is repeated, the metadata stamp is new. */
+static gboolean
+write_meta (Local *l, GError **error)
+{
+  SkTree *self = l->tree;
+  g_autoptr(SkVersion) version = NULL;
+  g_autoptr(SkEntry) entry = NULL;
+
+  if (l->node->base.version == 0)      /* an implied directory that somebody changed: now it is described */
+    return write_content (l, SK_LOCAL_CONTENT, error);
+  version = sk_index_version (self->index, l->node->base.version, error);
+  if (version == NULL || !sk_tree_load_chunks (self, version, error))
+    return FALSE;
+  entry = sk_entry_copy (version->entry);
+  entry->mode = l->change->disk.mode;
+  entry->mtime = entry->kind == SK_KIND_DIR ? 0 : l->change->disk.mtime;
+  entry->meta_lamport = ++self->lamport;
+  entry->meta_writer = self->writer;
+  if ((version->is_virtual && !sk_index_version_publish (self->index, version->row, l->log_writer, l->log_seq, error))
+      || !sk_tree_note_mode (self, l->node->row, entry, error)
+      || !sk_index_version_set_meta (self->index, version->row, entry->meta_lamport, &entry->meta_writer, entry->mode, entry->mtime, error)
+      || !remember_disk (l, entry->kind, version->row, l->node->base.vector, version->content, error))
+    return FALSE;
+  g_ptr_array_add (l->records, sk_record_new_entry (g_steal_pointer (&entry)));
+  return sk_tree_recompute (self, l->node->row, error);
+}
+
+static gboolean
+carry_out (Local *l, const SkLocalFacts *facts, SkTreeOutcome *outcome, GError **error)
+{
+  SkLocalVerdict verdict = sk_merge_local (facts);
+  g_autoptr(SkVector) vector = NULL;
+
+  switch (verdict)
+    {
+    case SK_LOCAL_SAME:
+    case SK_LOCAL_STAT_ONLY:
+      *outcome = SK_TREE_NOTHING;
+      if (l->change->kind == SK_KIND_NONE)
+        return TRUE;
+      return remember_disk (l, l->node->base.kind, l->node->base.version, l->node->base.vector, l->node->base.content, error);
+    case SK_LOCAL_ADOPT:
+      *outcome = SK_TREE_ADOPTED;
+      return adopt (l, facts->content_equals_target, error);
+    case SK_LOCAL_META:
+      *outcome = SK_TREE_WRITTEN;
+      return write_meta (l, error);
+    case SK_LOCAL_FORGET:
+      *outcome = SK_TREE_NOTHING;
+      vector = sk_tree_join_maximal (l->tree, l->node->row, error);
+      return vector != NULL && remember_disk (l, SK_KIND_NONE, 0, vector, 0, error);
+    case SK_LOCAL_CONTENT:
+    case SK_LOCAL_UNION:
+    case SK_LOCAL_DELETE:
+    default:
+      *outcome = SK_TREE_WRITTEN;
+      return write_content (l, verdict, error);
+    }
+}
+
+gboolean
+sk_tree_local (SkTree *self, const SkLocalChange *change, const SkId *log_writer, guint64 log_seq, GPtrArray *records,
+               SkTreeOutcome *outcome, GError **error)
+{
+  g_autoptr(SkNode) node = NULL;
+  Local l = { .tree = self, .change = change, .log_writer = log_writer, .log_seq = log_seq, .records = records };
+  SkLocalFacts facts;
+  gint64 row = sk_index_node_ensure (self->index, change->folder, change->path, error);
+
+  if (row == 0)
+    return FALSE;
+  node = sk_index_node_by_row (self->index, row, error);
+  if (node == NULL)
+    return FALSE;
+  if (node->generation != change->generation)
+    {
+      *outcome = SK_TREE_STALE;
+      return TRUE;
+    }
+  l.node = node;
+  return gather_facts (&l, &facts, error) && carry_out (&l, &facts, outcome, error);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Shared by sk-tree.c (merging) and sk-tree-local.c (changes of this disk). */
+#pragma once
+#include "sk-limits.h"
+#include "sk-tree.h"
+
+/* A conflict on a conflict copy on a conflict copy ...: names replace their suffix, so this is never reached honestly. */
+#define SK_TREE_DEPTH_MAX 64
+
+struct _SkTree
+{
+  SkIndex *index;
+  SkId writer;
+  char *device_name;
+  guint64 lamport, counter;
+};
+
+gboolean sk_tree_note_mode (SkTree *self, gint64 node_row, const SkEntry *entry, GError **error);
+gboolean sk_tree_insert (SkTree *self, gint64 node, const SkEntry *entry, gboolean is_virtual, gint64 origin,
+                         const SkId *log_writer, guint64 log_seq, gint64 *row, GError **error);
+gboolean sk_tree_load_chunks (SkTree *self, SkVersion *version, GError **error);
+gboolean sk_tree_parent_changed (SkTree *self, gint64 parent_row, gboolean gained, GError **error);
+/* Join of the vectors of all maximal versions; the empty vector when there is none. */
+SkVector *sk_tree_join_maximal (SkTree *self, gint64 node, GError **error);

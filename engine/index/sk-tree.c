@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sk-tree-private.h"
+
+SkTree *
+sk_tree_new (SkIndex *index, const SkId *writer, const char *device_name)
+{
+  SkTree *self = g_new0 (SkTree, 1);
+
+  self->index = index;
+  self->writer = *writer;
+  self->device_name = g_strdup (device_name);
+  self->lamport = sk_index_get_u64 (index, "lamport", 0);
+  self->counter = sk_index_get_u64 (index, "counter", 0);
+  return self;
+}
+
+void
+sk_tree_free (SkTree *self)
+{
+  if (self == NULL)
+    return;
+  g_free (self->device_name);
+  g_free (self);
+}
+
+guint64
+sk_tree_lamport (SkTree *self)
+{
+  return self->lamport;
+}
+
+gboolean
+sk_tree_flush (SkTree *self, GError **error)
+{
+  return sk_index_set_u64 (self->index, "lamport", self->lamport, error)
+         && sk_index_set_u64 (self->index, "counter", self->counter, error);
+}
+
+/* The class of a mode stamp an entry contributes to, or -1. A tombstone carries the mode of what it removed, so that a
+ * concurrent edit that brings the file back finds it; flags tell whether that was a directory. */
+static int
+mode_class (const SkEntry *entry)
+{
+  switch (entry->kind)
+    {
+    case SK_KIND_FILE:
+      return 0;
+    case SK_KIND_DIR:
+      return 1;
+    case SK_KIND_TOMBSTONE:
+      return (entry->flags & SK_ENTRY_WAS_DIR) != 0 ? 1 : 0;
+    case SK_KIND_SYMLINK:
+    case SK_KIND_NONE:
+    default:
+      return -1;
+    }
+}
+
+static gboolean
+mode_stamp_wins (const SkModeStamp *a, const SkModeStamp *b)
+{
+  int order;
+
+  if (!b->set)
+    return TRUE;
+  if (a->lamport != b->lamport)
+    return a->lamport > b->lamport;
+  order = sk_id_compare (&a->writer, &b->writer);
+  if (order != 0)
+    return order > 0;
+  return a->mode > b->mode;
+}
+
+gboolean
+sk_tree_note_mode (SkTree *self, gint64 node_row, const SkEntry *entry, GError **error)
+{
+  int class = mode_class (entry);
+  SkModeStamp stamp = { .lamport = entry->meta_lamport, .writer = entry->meta_writer, .mode = entry->mode, .set = TRUE };
+  g_autoptr(SkNode) node = NULL;
+
+  if (class < 0)
+    return TRUE;
+  node = sk_index_node_by_row (self->index, node_row, error);
+  if (node == NULL)
+    return FALSE;
+  if (!mode_stamp_wins (&stamp, &node->mode_stamp[class]))
+    return TRUE;
+  return sk_index_set_mode_stamp (self->index, node_row, class, &stamp, error);
+}
+
+/* Puts @entry into the set of maximal versions of @node. *@added: it was not known yet. */
+gboolean
+sk_tree_insert (SkTree *self, gint64 node, const SkEntry *entry, gboolean is_virtual, gint64 origin, const SkId *log_writer,
+                guint64 log_seq, gint64 *row, GError **error)
+{
+  g_autoptr(GPtrArray) versions = sk_index_versions (self->index, node, TRUE, error);
+  gboolean dominated = FALSE;
+
+  if (versions == NULL)
+    return FALSE;
+  for (guint i = 0; i < versions->len; i++)
+    {
+      SkVersion *v = versions->pdata[i];
+      SkOrder order = sk_vector_compare (entry->vector, v->entry->vector);
+
+      if (order == SK_ORDER_BEFORE)
+        dominated = TRUE;
+      else if (order == SK_ORDER_AFTER && !sk_index_version_set_maximal (self->index, v->row, FALSE, error))
+        return FALSE;
+    }
+  *row = sk_index_version_add (self->index, node, entry, is_virtual, origin, log_writer, log_seq, error);
+  if (*row == 0)
+    return FALSE;
+  return !dominated || sk_index_version_set_maximal (self->index, *row, FALSE, error);
+}
+
+/* An entry with the same vector and content is the same version: only its metadata stamp and its place in a log can be news. */
+static gboolean
+apply_same (SkTree *self, gint64 row, const SkEntry *entry, const SkId *log_writer, guint64 log_seq, GError **error)
+{
+  g_autoptr(SkVersion) v = sk_index_version (self->index, row, error);
+
+  if (v == NULL)
+    return FALSE;
+  if (v->is_virtual && !sk_index_version_publish (self->index, row, log_writer, log_seq, error))
+    return FALSE;
+  if (sk_entry_meta_rank (entry, v->entry) > 0
+      && !sk_index_version_set_meta (self->index, row, entry->meta_lamport, &entry->meta_writer, entry->mode, entry->mtime, error))
+    return FALSE;
+  return TRUE;
+}
+
+gboolean
+sk_tree_apply (SkTree *self, const SkEntry *entry, const SkId *log_writer, guint64 log_seq, GError **error)
+{
+  gint64 folder, node, known, row;
+  guint64 highest = MAX (entry->lamport, entry->meta_lamport);
+
+  if (highest > self->lamport && highest - self->lamport > SK_LAMPORT_JUMP_MAX)
+    return sk_fail (error, SK_ERROR_LIMIT, "an entry for “%s” by “%s” jumps too far ahead and was refused", entry->path,
+                    entry->device_name);
+  folder = sk_index_folder_row (self->index, &entry->folder);
+  if (folder == 0)
+    {
+      /* Its definition is in a log that was not read yet. */
+      SkFolderDef def = { .id = entry->folder, .name = (char *) "", .storages = NULL };
+      gboolean changed;
+
+      if (!sk_index_folder_define (self->index, &def, &changed, error))
+        return FALSE;
+      folder = sk_index_folder_row (self->index, &entry->folder);
+    }
+  node = sk_index_node_ensure (self->index, folder, entry->path, error);
+  if (node == 0)
+    return FALSE;
+  self->lamport = MAX (self->lamport, highest);
+  if (!sk_tree_note_mode (self, node, entry, error))
+    return FALSE;
+
+  known = sk_index_version_find (self->index, node, entry->vector, &entry->content, error);
+  if (known < 0)
+    return FALSE;
+  if (known > 0)
+    {
+      if (!apply_same (self, known, entry, log_writer, log_seq, error))
+        return FALSE;
+    }
+  else if (!sk_tree_insert (self, node, entry, FALSE, 0, log_writer, log_seq, &row, error))
+    return FALSE;
+  return sk_tree_recompute (self, node, error);
+}
+
+/* Same bytes on disk as the target wants: then the base also stands for the target's history (equal contents join). */
+static gboolean
+join_base (SkTree *self, gint64 node_row, const SkVersion *winner, GError **error)
+{
+  g_autoptr(SkNode) node = sk_index_node_by_row (self->index, node_row, error);
+  g_autoptr(SkVector) joined = NULL;
+  gboolean ok;
+
+  if (node == NULL)
+    return FALSE;
+  if (node->base.kind == SK_KIND_NONE || node->base.kind != node->target.kind || node->base.content != node->target.content)
+    return TRUE;
+  joined = node->base.vector != NULL ? sk_vector_join (node->base.vector, winner->entry->vector)
+                                     : sk_vector_ref (winner->entry->vector);
+  if (node->base.version == winner->row && node->base.vector != NULL
+      && sk_vector_compare (joined, node->base.vector) == SK_ORDER_EQUAL)
+    return TRUE;
+  node->base.version = winner->row;
+  sk_vector_unref (node->base.vector);
+  node->base.vector = g_steal_pointer (&joined);
+  ok = sk_index_set_base (self->index, node_row, &node->base, error);
+  return ok;
+}
+
+static void
+target_from (const SkVisible *visible, GPtrArray *versions, const SkNode *node, SkTarget *out)
+{
+  const SkVersion *winner = visible->winner >= 0 ? versions->pdata[visible->winner] : NULL;
+  const SkModeStamp *stamp = NULL;
+
+  *out = (SkTarget) { .kind = visible->kind, .mode = visible->mode, .mtime = visible->mtime };
+  if (visible->kind == SK_KIND_FILE)
+    stamp = &node->mode_stamp[0];
+  else if (visible->kind == SK_KIND_DIR)
+    stamp = &node->mode_stamp[1];
+  if (stamp != NULL && stamp->set)
+    out->mode = stamp->mode;
+  if (visible->kind == SK_KIND_DIR)
+    out->mtime = 0;
+  if (winner != NULL)
+    {
+      out->version = winner->row;
+      out->content = winner->content;
+      out->size = winner->entry->size;
+    }
+}
+
+static gboolean
+target_equal (const SkTarget *a, const SkTarget *b)
+{
+  return a->kind == b->kind && a->version == b->version && a->content == b->content && a->size == b->size && a->mode == b->mode
+         && a->mtime == b->mtime;
+}
+
+static gboolean recompute_at (SkTree *self, gint64 node_row, guint depth, GError **error);
+
+/* Losers live on as virtual versions of the path of their conflict copy; what is no loser any more takes its copy along. */
+static gboolean
+sync_copies (SkTree *self, const SkNode *node, const SkVisible *visible, GPtrArray *versions, guint depth, GError **error)
+{
+  g_autoptr(GPtrArray) existing = sk_index_virtuals_of (self->index, node->row, error);
+  g_autoptr(GHashTable) wanted = g_hash_table_new (g_int64_hash, g_int64_equal);
+
+  if (existing == NULL)
+    return FALSE;
+  for (guint i = 0; i < visible->n_losers; i++)
+    g_hash_table_add (wanted, &((SkVersion *) versions->pdata[visible->losers[i]])->row);
+  for (guint i = 0; i < existing->len; i++)
+    {
+      SkVersion *copy = existing->pdata[i];
+
+      if (g_hash_table_remove (wanted, &copy->origin))
+        continue;      /* stays */
+      if (!sk_index_version_remove (self->index, copy->row, error) || !recompute_at (self, copy->node, depth + 1, error))
+        return FALSE;
+    }
+  for (guint i = 0; i < visible->n_losers; i++)
+    {
+      SkVersion *loser = versions->pdata[visible->losers[i]];
+      gint64 at, row;
+      gint64 known;
+
+      if (!g_hash_table_contains (wanted, &loser->row))
+        continue;
+      if (!sk_tree_load_chunks (self, loser, error))
+        return FALSE;
+      {
+        g_autoptr(SkEntry) copy = sk_conflict_entry (loser->entry);
+
+        at = sk_index_node_ensure (self->index, node->folder, copy->path, error);
+        if (at == 0)
+          return FALSE;
+        known = sk_index_version_find (self->index, at, copy->vector, &copy->content, error);
+        if (known < 0)
+          return FALSE;
+        if (known > 0)
+          continue;    /* somebody appended it already */
+        if (!sk_tree_note_mode (self, at, copy, error)
+            || !sk_tree_insert (self, at, copy, TRUE, loser->row, NULL, 0, &row, error)
+            || !recompute_at (self, at, depth + 1, error))
+          return FALSE;
+      }
+    }
+  return TRUE;
+}
+
+static gboolean
+recompute_at (SkTree *self, gint64 node_row, guint depth, GError **error)
+{
+  g_autoptr(SkNode) node = sk_index_node_by_row (self->index, node_row, error);
+  g_autoptr(GPtrArray) versions = NULL;
+  g_autofree SkEntry **entries = NULL;
+  SkVisible visible;
+  SkTarget target;
+  gboolean was_live, is_live;
+
+  if (node == NULL)
+    return FALSE;
+  if (depth > SK_TREE_DEPTH_MAX)
+    return sk_fail (error, SK_ERROR_LIMIT, "conflicts about “%s” are nested too deeply", node->name);
+  versions = sk_index_versions (self->index, node_row, TRUE, error);
+  if (versions == NULL)
+    return FALSE;
+  entries = g_new0 (SkEntry *, versions->len + 1);
+  for (guint i = 0; i < versions->len; i++)
+    entries[i] = ((SkVersion *) versions->pdata[i])->entry;
+  sk_merge_visible (entries, versions->len, node->live_children > 0, &visible);
+  target_from (&visible, versions, node, &target);
+
+  was_live = node->target.kind != SK_KIND_NONE;
+  is_live = target.kind != SK_KIND_NONE;
+  if (!target_equal (&target, &node->target) && !sk_index_set_target (self->index, node_row, &target, error))
+    return FALSE;
+  if (visible.winner >= 0 && !join_base (self, node_row, versions->pdata[visible.winner], error))
+    return FALSE;
+  if (!sync_copies (self, node, &visible, versions, depth, error))
+    return FALSE;
+  if (was_live == is_live || node->parent == 0)
+    return TRUE;
+  if (!sk_index_add_live_children (self->index, node->parent, is_live ? 1 : -1, error))
+    return FALSE;
+  return sk_tree_parent_changed (self, node->parent, is_live, error);
+}
+
+/* A directory is implied by live children (A15): only the step between none and one matters to the parent. */
+gboolean
+sk_tree_parent_changed (SkTree *self, gint64 parent_row, gboolean gained, GError **error)
+{
+  g_autoptr(SkNode) parent = sk_index_node_by_row (self->index, parent_row, error);
+
+  if (parent == NULL)
+    return FALSE;
+  if ((gained && parent->live_children != 1) || (!gained && parent->live_children != 0))
+    return TRUE;
+  return recompute_at (self, parent_row, 0, error);
+}
+
+gboolean
+sk_tree_recompute (SkTree *self, gint64 node, GError **error)
+{
+  return recompute_at (self, node, 0, error);
+}
+
+gboolean
+sk_tree_load_chunks (SkTree *self, SkVersion *version, GError **error)
+{
+  if (version->entry->kind != SK_KIND_FILE || version->entry->chunks != NULL)
+    return TRUE;
+  version->entry->chunks = sk_index_content_chunks (self->index, version->content, error);
+  return version->entry->chunks != NULL;
+}
+
+gboolean
+sk_tree_done (SkTree *self, gint64 node_row, guint32 generation, const SkBase *done, gboolean *stale, GError **error)
+{
+  g_autoptr(SkNode) node = sk_index_node_by_row (self->index, node_row, error);
+  g_autoptr(SkVersion) version = NULL;
+  g_autoptr(SkVector) vector = NULL;
+  SkBase base;
+
+  if (node == NULL)
+    return FALSE;
+  *stale = node->generation != generation;
+  if (*stale)
+    return TRUE;
+  base = *done;
+  if (done->version != 0)
+    {
+      version = sk_index_version (self->index, done->version, error);
+      if (version == NULL)
+        return FALSE;
+      vector = sk_vector_ref (version->entry->vector);
+    }
+  else if (done->kind == SK_KIND_NONE)
+    {
+      /* What was carried out is the deletion by every maximal tombstone. */
+      vector = sk_tree_join_maximal (self, node_row, error);
+      if (vector == NULL)
+        return FALSE;
+    }
+  else
+    vector = sk_vector_empty ();
+  base.vector = vector;
+  if (!sk_index_set_base (self->index, node_row, &base, error))
+    return FALSE;
+  return sk_tree_recompute (self, node_row, error);
+}
