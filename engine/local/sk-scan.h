@@ -9,13 +9,17 @@ typedef struct
 {
   char *path;              /* of the directory, relative */
   SkStat stat;             /* of the directory itself */
-  GPtrArray *items;        /* SkScanItem, sorted by name bytes; ignored ones and .skerry left out */
-  GPtrArray *specials;     /* char* names of devices, sockets, fifos; and other mounts not entered */
+  GPtrArray *items;        /* SkScanItem, sorted by name bytes; ignored ones, specials and .skerry left out. What is mounted here
+                            * is among them, with stat.mount_root, so that it never looks deleted */
+  GPtrArray *specials;     /* char* names of devices, sockets, fifos; and of other mounts, which are not entered */
   GPtrArray *ignored;      /* char* names left out by the rules */
   GError *error;           /* set: nothing may be concluded from what is missing here */
 } SkScanDir;
 void sk_scan_dir_free (SkScanDir *self);
-/* Never NULL. */
+/* Never NULL. @ignore may be NULL. An error of the directory itself (NOT_FOUND, PERMISSION, OFFLINE for a mount, CHANGED for a link
+ * or file in its place, CANCELLED) leaves the arrays empty or incomplete. */
 SkScanDir *sk_scan_dir (SkRoot *root, const char *path, SkIgnore *ignore, GCancellable *cancellable);
-/* .skerryignore of the root; built-in defaults when there is none. */
+/* .skerryignore of the root; built-in defaults when there is none; NULL with the reason when there is one that cannot be read. */
+SkIgnore *sk_scan_read_ignore (SkRoot *root, GError **error);
+/* The same, never NULL: rules that ignore everything (so nothing is sent, written or deleted, RULES A14) when it cannot be read. */
 SkIgnore *sk_scan_load_ignore (SkRoot *root);
