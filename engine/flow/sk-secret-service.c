@@ -8,15 +8,25 @@
 #include "config.h"
 #include "sk-keys.h"
 
-#define LIMIT_SECONDS 10
+#define LIMIT_MS 10000
 /* A cancelled call answers at once; this is for a library that does not. */
-#define GRACE_SECONDS 2
+#define GRACE_MS 2000
 #define SECRET_MAX 65536u
 
 static const SecretSchema schema = {
   SK_APP_ID ".Home", SECRET_SCHEMA_NONE,
   { { "home", SECRET_SCHEMA_ATTRIBUTE_STRING }, { "what", SECRET_SCHEMA_ATTRIBUTE_STRING }, { NULL, 0 } },
 };
+
+static guint limit_ms = LIMIT_MS;
+
+#if SK_TEST_HOOKS
+void
+sk_secret_service_test_limit (guint ms)
+{
+  limit_ms = ms;
+}
+#endif
 
 /* One operation. Counted, so that an answer that comes after everybody left finds its memory. */
 typedef struct
@@ -83,9 +93,9 @@ on_grace (gpointer data)
 }
 
 static GSource *
-add_timer (Wait *self, guint seconds, GSourceFunc func, gpointer data)
+add_timer (Wait *self, guint ms, GSourceFunc func, gpointer data)
 {
-  GSource *source = g_timeout_source_new_seconds (seconds);
+  GSource *source = g_timeout_source_new (ms);
 
   g_source_set_callback (source, func, data, NULL);
   g_source_attach (source, self->context);
@@ -96,7 +106,7 @@ add_timer (Wait *self, guint seconds, GSourceFunc func, gpointer data)
 static gboolean
 wait_run (Wait *self, GError **error)
 {
-  GSource *limit = add_timer (self, LIMIT_SECONDS, on_limit, self);
+  GSource *limit = add_timer (self, limit_ms, on_limit, self);
   gboolean over = FALSE;
   GSource *grace = NULL;
 
@@ -104,7 +114,7 @@ wait_run (Wait *self, GError **error)
     {
       g_main_context_iteration (self->context, TRUE);
       if (self->timed_out && grace == NULL)
-        grace = add_timer (self, GRACE_SECONDS, on_grace, &over);
+        grace = add_timer (self, GRACE_MS, on_grace, &over);
     }
   g_source_destroy (limit);
   g_source_unref (limit);
@@ -114,7 +124,7 @@ wait_run (Wait *self, GError **error)
       g_source_unref (grace);
     }
   if (self->timed_out)
-    return sk_fail (error, SK_ERROR_OFFLINE, "The keyring did not answer within %d seconds; is it locked?", LIMIT_SECONDS);
+    return sk_fail (error, SK_ERROR_OFFLINE, "The keyring did not answer in time; is it locked?");
   if (self->error != NULL)
     return sk_fail (error, SK_ERROR_OFFLINE, "The keyring of this session cannot be used: %s", self->error->message);
   return TRUE;

@@ -13,3 +13,7 @@ GBytes *sk_secret_service_lookup (const char *home, const char *what, GError **e
 gboolean sk_secret_service_clear (const char *home, const char *what, GError **error);
 /* Stores and removes a trial item: the only proof that storing works. */
 gboolean sk_secret_service_probe (GError **error);
+
+#if SK_TEST_HOOKS
+void sk_secret_service_test_limit (guint ms);
+#endif
