@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Changes to the person's tree: temp, verify, durable, rename without clobbering (RULES A11, A12). Blocking; disk pool. Every
  * call takes what the index believes is there now (@expected, NULL or kind NONE = nothing) and answers SK_ERROR_CHANGED, with
- * the tree as it was, when that is not so. */
+ * the tree as it was, when that is not so. Of a directory only the kind is compared. Missing parents are made (0755) where nothing
+ * is expected. Whatever has no @batch parameter is as with @batch: durable after the next sk_root_barrier. Several threads may
+ * work on one root, each on its own paths. Errors: CHANGED; PERMISSION (also a read-only file system) and EXISTS name the path;
+ * NO_SPACE names the root; OFFLINE when .skerry is gone. */
 #pragma once
 #include "sk-root.h"
 
 /* --- content into a partial file, ".skerry/tmp/<64 hex of content>"; survives restarts --- */
 typedef struct _SkPartial SkPartial;
-/* Opens or resumes. @size: final length; zero runs become holes. */
+/* Opens or resumes. @size: final length; zero runs become holes. BUSY while another SkPartial of this content is open. */
 SkPartial *sk_partial_open (SkRoot *root, const SkHash *content, guint64 size, GError **error);
 void sk_partial_close (SkPartial *self);      /* keeps the file */
 void sk_partial_discard (SkPartial *self);    /* removes it */
 gboolean sk_partial_was_there (SkPartial *self);
 /* Verified bytes only: the caller compared the chunk id. */
 gboolean sk_partial_write (SkPartial *self, guint64 offset, const guint8 *data, gsize len, GError **error);
-/* From another file of this root, by reflink or copy_file_range, then read back and compared with @ref's id: FALSE with
- * SK_ERROR_CHANGED when the source no longer holds it. */
+/* From a file of this or another root, also from the trash or another partial: by reflink, then read back and compared with @ref's id;
+ * else read, compared and written. FALSE with SK_ERROR_CHANGED when the source no longer holds it. */
 gboolean sk_partial_copy (SkPartial *self, guint64 offset, SkRoot *from_root, const char *from_path, guint64 from_offset,
                           const SkChunkRef *ref, const SkKey *id_key, GError **error);
 /* TRUE when the bytes at @offset already are this chunk (after a restart). */
@@ -24,7 +27,9 @@ gboolean sk_partial_has (SkPartial *self, guint64 offset, const SkChunkRef *ref,
 /* What a new file gets besides bytes. */
 typedef struct { guint32 mode; gint64 mtime; GBytes *xattrs; } SkMeta;
 /* Sets metadata, makes the bytes durable unless @batch (then the caller calls sk_root_barrier before it commits the base),
- * puts it at @path. A replaced file goes to the trash. *@out: the new file's stat. */
+ * puts it at @path. A replaced file goes to the trash; a replaced directory has to be empty (SK_ERROR_EXISTS). *@out: the new
+ * file's stat. The partial stays open and the caller's to close; after an error it can be placed again, unless its file is gone
+ * (then NOT_FOUND), or is placed already and only its durability failed (IO). */
 gboolean sk_target_place (SkRoot *root, SkPartial *partial, const char *path, const SkStat *expected, const SkMeta *meta,
                           gboolean batch, const char *trash_batch, SkStat *out, GError **error);
 /* A whole small file at once: no partial. */
@@ -40,20 +45,25 @@ gboolean sk_target_rename(SkRoot *root, const char *from, const SkStat *expected
                           const SkMeta *meta, const char *trash_batch, SkStat *out, GError **error);
 /* File or link: into the trash. Directory: rmdir, and SK_ERROR_EXISTS when something unknown lies inside. */
 gboolean sk_target_remove (SkRoot *root, const char *path, const SkStat *expected, const char *trash_batch, GError **error);
-/* Durability of everything placed with @batch since the last barrier: syncfs when the count is 64 or more and the last one took
- * under 2 s and the file system is local, else fdatasync/fsync of each file and directory (RULES C8). */
+/* Durability of everything done with @batch since the last barrier, by any thread: syncfs when there are 64 files and directories or
+ * more and the last one took under 2 s (else not for 10 minutes) and the file system is local, else fsync of each file and directory
+ * (RULES C8). After an error none of it may be taken as durable. */
 gboolean sk_root_barrier (SkRoot *root, GError **error);
 
-/* --- trash: ".skerry/trash/<YYYYMMDDTHHMMSSZ>-<4 hex>/<original path>" --- */
+/* --- trash: ".skerry/trash/<YYYYMMDDTHHMMSSZ>-<4 hex>/<original path>" ---
+ * A second version of one path in one batch goes to the next batch of the same second, so that the path stays the original one. */
 char *sk_trash_new_batch (gint64 wall_us);
 typedef struct { char *batch; char *path; SkStat stat; } SkTrashItem;
 void sk_trash_item_free (SkTrashItem *self);
+/* Sorted by batch (oldest first) and path. */
 GPtrArray *sk_trash_list (SkRoot *root, GError **error);
+/* SK_ERROR_EXISTS when something is at @to_path. */
 gboolean sk_trash_restore (SkRoot *root, const SkTrashItem *item, const char *to_path, GError **error);
 /* Staggered: everything of the last day, then one per day and path, nothing older than @keep_us. Returns the count removed. */
 guint sk_trash_expire (SkRoot *root, gint64 wall_us, gint64 keep_us, GCancellable *cancellable);
-/* Items whose inode was written to after it came here (a writer held it open, A11): by comparing ctime/mtime with the
- * batch time. (transfer container of SkTrashItem) */
+/* Items that were written to after they came here (a writer held them open, A11): by comparing mtime and size with how they came; for
+ * those of an earlier run of the engine by an mtime after the batch time that was stamped together with the ctime. Files with another
+ * name elsewhere are not counted. Reads the whole trash. Never NULL. (transfer full) */
 GPtrArray *sk_trash_touched (SkRoot *root);
 /* Partials nobody needs any more: not in @wanted (set of SkHash) and older than a day. */
 void sk_partial_expire (SkRoot *root, GHashTable *wanted, gint64 wall_us);

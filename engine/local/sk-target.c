@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sk-write-private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sk-path.h"
+#include "sk-xattr.h"
+
+#define NANOS G_GINT64_CONSTANT (1000000000)
+#define PROC_FD_SIZE 40u
+
+/* A change to one path, while it is being made. */
+typedef struct
+{
+  SkRoot *root;
+  const char *path;
+  SkSpot to;
+  SkSpot slot;             /* in the trash; slot.dir -1 when none is needed */
+} Change;
+
+static void
+change_clear (Change *self)
+{
+  if (self->to.dir >= 0)
+    close (self->to.dir);
+  if (self->slot.dir >= 0)
+    close (self->slot.dir);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Change, change_clear)
+
+typedef struct { int fd; } Fd;
+
+static void
+fd_clear (Fd *self)
+{
+  if (self->fd >= 0)
+    close (self->fd);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fd, fd_clear)
+
+static gboolean
+is_absent (const SkStat *expected)
+{
+  return expected == NULL || expected->kind == SK_KIND_NONE || expected->kind == SK_KIND_TOMBSTONE;
+}
+
+/* What the errno of a move means for the caller: another content than expected is a change, also when it is none. */
+static gboolean
+fail_change (const Change *change, int errnum, const char *doing, GError **error)
+{
+  if (errnum == EEXIST || errnum == ENOENT)
+    errnum = ESTALE;
+  return sk_write_fail (error, change->root, errnum, doing, change->path);
+}
+
+/* Opens the directory of the path; makes it when nothing is expected there yet. */
+static gboolean
+change_begin (Change *self, SkRoot *root, const char *path, const SkStat *expected, GError **error)
+{
+  g_autoptr(GError) failed = NULL;
+
+  self->root = root;
+  self->path = path;
+  if (!sk_path_check (path, strlen (path), error))
+    return FALSE;
+  if (is_absent (expected))
+    self->to.dir = sk_dirs_open_parent (root, path, &self->to.name, &failed);
+  else
+    self->to.dir = sk_root_open_parent (root, path, &self->to.name, &failed);
+  if (self->to.dir < 0)
+    {
+      if (g_error_matches (failed, SK_ERROR, SK_ERROR_NOT_FOUND))
+        return fail_change (self, ESTALE, "change", error);
+      g_propagate_error (error, g_steal_pointer (&failed));
+      return FALSE;
+    }
+  return TRUE;
+}
+
+/* As change_begin; with something to replace, also a free place for it in the trash. */
+static gboolean
+change_begin_replacing (Change *self, SkRoot *root, const char *path, const SkStat *expected, const char *trash_batch, GError **error)
+{
+  if (!change_begin (self, root, path, expected, error))
+    return FALSE;
+  if (!is_absent (expected))
+    self->slot.dir = sk_trash_slot (root, trash_batch, path, &self->slot.name, error);
+  return is_absent (expected) || self->slot.dir >= 0;
+}
+
+/* @old came into the trash. */
+static void
+change_trashed (Change *self, const SkStat *old)
+{
+  if (old->kind == SK_KIND_DIR)
+    return;
+  sk_trash_note (self->root, old);
+  sk_barrier_add_dir (self->root, self->slot.dir);
+}
+
+/* Puts @own at its place. */
+static SkSwapResult
+change_install (Change *self, const SkSpot *own, const SkStat *expected, GError **error)
+{
+  SkSwapResult result = SK_SWAP_DONE;
+  SkStat old;
+  int errnum;
+
+  if (is_absent (expected))
+    {
+      errnum = sk_swap_put (self->root, own, &self->to);
+      if (errnum != 0)
+        result = SK_SWAP_KEPT;
+    }
+  else
+    result = sk_swap_replace (self->root, own, &self->to, &self->slot, expected, &old, &errnum);
+  if (result != SK_SWAP_DONE)
+    {
+      fail_change (self, errnum, is_absent (expected) ? "create" : "replace", error);
+      return result;
+    }
+  if (!is_absent (expected))
+    change_trashed (self, &old);
+  sk_barrier_add_dir (self->root, self->to.dir);
+  return SK_SWAP_DONE;
+}
+
+/* A name of our own in .skerry/tmp. */
+static void
+own_name (char out[48], const char *what)
+{
+  g_snprintf (out, 48, "%s-%08x%08x", what, g_random_int (), g_random_int ());
+}
+
+/* ---- metadata ---- */
+
+static void
+fill_times (gint64 mtime, struct timespec times[2])
+{
+  gint64 seconds = mtime / NANOS, rest = mtime % NANOS;
+
+  times[0] = (struct timespec) { .tv_nsec = UTIME_OMIT };
+  times[1] = (struct timespec) { .tv_sec = rest < 0 ? seconds - 1 : seconds, .tv_nsec = rest < 0 ? rest + NANOS : rest };
+}
+
+static int
+write_xattrs (SkRoot *root, int fd, GBytes *xattrs)
+{
+  if (xattrs == NULL || !sk_root_abilities (root)->xattr)
+    return 0;
+  return sk_xattr_write (fd, xattrs);
+}
+
+/* On a new file, after its last byte: writing clears the set-id bits and moves the mtime. */
+static int
+dress (SkRoot *root, int fd, const SkMeta *meta)
+{
+  struct timespec times[2];
+  int errnum = write_xattrs (root, fd, meta->xattrs);
+
+  if (errnum != 0)
+    return errnum;
+  if (fchmod (fd, meta->mode & 07777) != 0 && sk_root_abilities (root)->modes)
+    return errno;
+  fill_times (meta->mtime, times);
+  return futimens (fd, times) == 0 ? 0 : errno;
+}
+
+/* Extended attributes of the file behind @path, which may forbid its owner to write. Returns 0 or an errno. */
+static int
+write_xattrs_in_place (SkRoot *root, const char *path, guint32 mode, GBytes *xattrs)
+{
+  g_auto(Fd) file = { -1 };
+  int errnum;
+
+  if ((mode & 0600) != 0600 && chmod (path, mode | 0600) != 0)
+    return errno;
+  file.fd = open (path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  errnum = file.fd < 0 ? errno : write_xattrs (root, file.fd, xattrs);
+  if ((mode & 0600) != 0600 && chmod (path, mode) != 0 && errnum == 0)
+    errnum = errno;
+  return errnum;
+}
+
+static gboolean
+is_untouched (const SkStat *before, const SkStat *now)
+{
+  if (before->kind == SK_KIND_FILE && (before->size != now->size || before->mtime != now->mtime))
+    return FALSE;
+  return before->kind == now->kind && before->ino == now->ino;
+}
+
+/* Metadata of what is @now at @spot. Through a mere path descriptor, so that it works on a file that may not be read, and on
+ * nothing but this inode. Returns 0 or an errno. */
+static int
+dress_in_place (SkRoot *root, const SkSpot *spot, const SkStat *now, const SkMeta *meta)
+{
+  g_auto(Fd) handle = { openat (spot->dir, spot->name, O_PATH | O_NOFOLLOW | O_CLOEXEC) };
+  char path[PROC_FD_SIZE];
+  struct timespec times[2];
+  SkStat late;
+  int errnum = 0;
+
+  if (handle.fd < 0)
+    return errno == ENOENT ? ESTALE : errno;
+  if (!sk_stat_at (handle.fd, "", &late) || !is_untouched (now, &late))
+    return ESTALE;
+  fill_times (meta->mtime, times);
+  if (now->kind == SK_KIND_SYMLINK)
+    return utimensat (spot->dir, spot->name, times, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : errno;
+
+  g_snprintf (path, sizeof path, "/proc/self/fd/%d", handle.fd);
+  if (now->kind == SK_KIND_FILE && meta->xattrs != NULL && sk_root_abilities (root)->xattr)
+    errnum = write_xattrs_in_place (root, path, now->mode, meta->xattrs);
+  if (errnum != 0)
+    return errnum;
+  if ((meta->mode & 07777) != now->mode && chmod (path, meta->mode & 07777) != 0 && sk_root_abilities (root)->modes)
+    return errno;
+  if (now->kind != SK_KIND_FILE || meta->mtime == now->mtime)
+    return 0;
+  /* The mtime is what shows an edit: it is set only over the one that was expected. */
+  if (!sk_stat_at (handle.fd, "", &late) || !is_untouched (now, &late))
+    return ESTALE;
+  return utimensat (AT_FDCWD, path, times, 0) == 0 ? 0 : errno;
+}
+
+/* A readable descriptor for the barrier, when there is one: metadata alone is not made durable by its directory. */
+static void
+remember_inode (SkRoot *root, const SkSpot *spot, const SkStat *now)
+{
+  int fd;
+
+  if (now->kind == SK_KIND_SYMLINK)
+    return;
+  fd = openat (spot->dir, spot->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0)
+    return;
+  if (now->kind == SK_KIND_FILE)
+    {
+      sk_barrier_add_file (root, fd);
+      return;
+    }
+  sk_barrier_add_dir (root, fd);
+  close (fd);
+}
+
+/* ---- files ---- */
+
+static gboolean
+place_durably (SkRoot *root, int fd, gboolean batch, GError **error)
+{
+  if (!batch)
+    return sk_root_barrier (root, error);
+  /* The partial's own descriptor is closed by its owner. */
+  fd = fcntl (fd, F_DUPFD_CLOEXEC, 0);
+  if (fd < 0)
+    return sk_root_barrier (root, error);
+  sk_barrier_add_file (root, fd);
+  return TRUE;
+}
+
+gboolean
+sk_target_place (SkRoot *root, SkPartial *partial, const char *path, const SkStat *expected, const SkMeta *meta,
+                 gboolean batch, const char *trash_batch, SkStat *out, GError **error)
+{
+  g_auto(Change) change = { .to.dir = -1, .slot.dir = -1 };
+  g_auto(Fd) tmp = { -1 };
+  int fd = sk_partial_fd (partial), errnum;
+  SkSwapResult result;
+  SkStat ready;
+
+  if (!change_begin_replacing (&change, root, path, expected, trash_batch, error))
+    return FALSE;
+  tmp.fd = sk_dirs_open_own (root, SK_OWN_TMP, error);
+  if (tmp.fd < 0)
+    return FALSE;
+  if (sk_partial_is_released (partial))
+    return sk_fail (error, SK_ERROR_NOT_FOUND, "The content for \"%s\" is gone: fetch it again", sk_partial_name (partial));
+  if (!sk_stat_at (fd, "", &ready) || ready.size != sk_partial_size (partial))
+    return sk_fail (error, SK_ERROR_CORRUPT, "The partial file \"%s\" was changed by another program", sk_partial_name (partial));
+
+  errnum = dress (root, fd, meta);
+  if (errnum == 0 && !batch)
+    errnum = sk_barrier_sync_file (root, fd);
+  if (errnum != 0)
+    return sk_write_fail (error, root, errnum, "finish", path);
+  result = change_install (&change, &(SkSpot) { tmp.fd, sk_partial_name (partial) }, expected, error);
+  if (result != SK_SWAP_KEPT)
+    sk_partial_release (partial);
+  if (result != SK_SWAP_DONE)
+    return FALSE;
+  if (!sk_stat_at (fd, "", out))
+    return sk_write_fail (error, root, errno, "look at", path);
+  return place_durably (root, fd, batch, error);
+}
+
+/* A finished file at @own, not in its place yet. Returns its descriptor, or -1 with errno. */
+static int
+make_small (SkRoot *root, const SkSpot *own, const guint8 *data, gsize len, const SkMeta *meta, gboolean batch)
+{
+  int fd = openat (own->dir, own->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), errnum;
+
+  if (fd < 0)
+    return -1;
+  errnum = sk_write_all (fd, 0, data, len);
+  if (errnum == 0)
+    errnum = dress (root, fd, meta);
+  if (errnum == 0 && !batch)
+    errnum = sk_barrier_sync_file (root, fd);
+  if (errnum == 0)
+    return fd;
+  unlinkat (own->dir, own->name, 0);
+  close (fd);
+  errno = errnum;
+  return -1;
+}
+
+/* A named temporary file and a rename, not an unnamed one and a link: for 10 000 files of 1 000 bytes the two made 73 000 to
+ * 90 000 against 79 000 to 107 000 a second on tmpfs, but 9 400 to 20 700 against 5 400 to 8 400 on ext4. */
+gboolean
+sk_target_write_small (SkRoot *root, const char *path, const guint8 *data, gsize len, const SkStat *expected,
+                       const SkMeta *meta, gboolean batch, const char *trash_batch, SkStat *out, GError **error)
+{
+  g_auto(Change) change = { .to.dir = -1, .slot.dir = -1 };
+  g_auto(Fd) tmp = { -1 }, file = { -1 };
+  SkSwapResult result;
+  char name[48];
+  SkSpot own;
+
+  if (!change_begin_replacing (&change, root, path, expected, trash_batch, error))
+    return FALSE;
+  tmp.fd = sk_dirs_open_own (root, SK_OWN_TMP, error);
+  if (tmp.fd < 0)
+    return FALSE;
+  own_name (name, "new");
+  own = (SkSpot) { tmp.fd, name };
+  file.fd = make_small (root, &own, data, len, meta, batch);
+  if (file.fd < 0)
+    return sk_write_fail (error, root, errno, "write", path);
+
+  result = change_install (&change, &own, expected, error);
+  if (result == SK_SWAP_KEPT)
+    unlinkat (tmp.fd, name, 0);
+  if (result != SK_SWAP_DONE)
+    return FALSE;
+  if (!sk_stat_at (file.fd, "", out))
+    return sk_write_fail (error, root, errno, "look at", path);
+  if (!batch)
+    return sk_root_barrier (root, error);
+  sk_barrier_add_file (root, g_steal_fd (&file.fd));
+  return TRUE;
+}
+
+/* ---- links and directories ---- */
+
+gboolean
+sk_target_symlink (SkRoot *root, const char *path, const char *link, const SkStat *expected, gint64 mtime,
+                   const char *trash_batch, SkStat *out, GError **error)
+{
+  g_auto(Change) change = { .to.dir = -1, .slot.dir = -1 };
+  g_auto(Fd) tmp = { -1 };
+  struct timespec times[2];
+  SkSwapResult result;
+  char name[48];
+
+  if (link[0] == '\0' || strlen (link) > SK_SYMLINK_MAX)
+    return sk_fail (error, SK_ERROR_LIMIT, "A symbolic link has an empty or too long target");
+  if (!change_begin_replacing (&change, root, path, expected, trash_batch, error))
+    return FALSE;
+  tmp.fd = sk_dirs_open_own (root, SK_OWN_TMP, error);
+  if (tmp.fd < 0)
+    return FALSE;
+  own_name (name, "new");
+  if (symlinkat (link, tmp.fd, name) != 0)
+    return sk_write_fail (error, root, errno == EPERM ? EOPNOTSUPP : errno, "make the symbolic link", path);
+  fill_times (mtime, times);
+  utimensat (tmp.fd, name, times, AT_SYMLINK_NOFOLLOW);
+
+  result = change_install (&change, &(SkSpot) { tmp.fd, name }, expected, error);
+  if (result == SK_SWAP_KEPT)
+    unlinkat (tmp.fd, name, 0);
+  if (result != SK_SWAP_DONE)
+    return FALSE;
+  if (!sk_stat_at (change.to.dir, change.to.name, out))
+    return fail_change (&change, errno, "look at", error);
+  return TRUE;
+}
+
+gboolean
+sk_target_mkdir (SkRoot *root, const char *path, guint32 mode, SkStat *out, GError **error)
+{
+  g_auto(Change) change = { .to.dir = -1, .slot.dir = -1 };
+  g_auto(Fd) made = { -1 };
+
+  if (!change_begin (&change, root, path, NULL, error))
+    return FALSE;
+  if (mkdirat (change.to.dir, change.to.name, 0700) != 0)
+    {
+      if (errno != EEXIST)
+        return sk_write_fail (error, root, errno, "make the folder", path);
+      if (sk_stat_at (change.to.dir, change.to.name, out) && out->kind == SK_KIND_DIR)
+        return TRUE;
+      return fail_change (&change, ESTALE, "make the folder", error);
+    }
+  /* By descriptor: the mode of what was made here, not of what was put in its place since. */
+  made.fd = openat (change.to.dir, change.to.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (made.fd < 0)
+    return fail_change (&change, ESTALE, "make the folder", error);
+  if (fchmod (made.fd, mode & 07777) != 0 && sk_root_abilities (root)->modes)
+    return sk_write_fail (error, root, errno, "set the permissions of", path);
+  if (!sk_stat_at (made.fd, "", out))
+    return sk_write_fail (error, root, errno, "look at", path);
+  sk_barrier_add_dir (root, made.fd);
+  sk_barrier_add_dir (root, change.to.dir);
+  return TRUE;
+}
+
+gboolean
+sk_target_set_meta (SkRoot *root, const char *path, const SkStat *expected, const SkMeta *meta, SkStat *out, GError **error)
+{
+  g_auto(Change) change = { .to.dir = -1, .slot.dir = -1 };
+  SkStat now;
+  int errnum;
+
+  if (is_absent (expected))
+    return sk_fail (error, SK_ERROR_CHANGED, "Metadata for a file that is not expected to be there");
+  if (!change_begin (&change, root, path, expected, error))
+    return FALSE;
+  if (!sk_spot_is (&change.to, expected, &now))
+    return fail_change (&change, ESTALE, "set the permissions and times of", error);
+  SK_WRITE_POINT ("checked");
+  errnum = dress_in_place (root, &change.to, &now, meta);
+  if (errnum != 0)
+    return fail_change (&change, errnum, "set the permissions and times of", error);
+  if (!sk_stat_at (change.to.dir, change.to.name, out))
+    return fail_change (&change, errno, "look at", error);
+  remember_inode (root, &change.to, out);
+  sk_barrier_add_dir (root, change.to.dir);
+  return TRUE;
+}
+
+/* ---- moving and removing ---- */
+
+/* By way of .skerry/tmp: where it is not possible in one step, and where something is replaced. */
+static int
+move_through_tmp (Change *to, const SkSpot *from, const SkStat *expected_from, const SkStat *expected_to, GError **error)
+{
+  g_auto(Fd) tmp = { sk_dirs_open_own (to->root, SK_OWN_TMP, error) };
+  char name[48];
+  SkSpot own;
+  SkStat moved;
+  int errnum;
+
+  if (tmp.fd < 0)
+    return FALSE;
+  own_name (name, "move");
+  own = (SkSpot) { tmp.fd, name };
+  errnum = sk_swap_take (to->root, from, &own, expected_from, &moved);
+  if (errnum != 0)
+    return fail_change (to, errnum, "move to", error);
+  switch (change_install (to, &own, expected_to, error))
+    {
+    case SK_SWAP_DONE:
+      return TRUE;
+    case SK_SWAP_KEPT:
+      sk_swap_put (to->root, &own, from);
+      return FALSE;
+    case SK_SWAP_LOST:
+    default:
+      return FALSE;
+    }
+}
+
+/* On a file system that does not tell "a" from "A" the new name of a file is taken by itself. */
+static gboolean
+is_itself (SkRoot *root, const SkSpot *to, const SkStat *expected_from)
+{
+  const SkRootAbilities *can = sk_root_abilities (root);
+  SkStat there;
+
+  return (can->case_folding || can->normalising) && sk_stat_at (to->dir, to->name, &there) && there.ino == expected_from->ino;
+}
+
+static gboolean
+move (Change *to, const SkSpot *from, const SkStat *expected_from, const SkStat *expected_to, GError **error)
+{
+  SkStat moved;
+  int errnum;
+
+  if (!is_absent (expected_to))
+    return move_through_tmp (to, from, expected_from, expected_to, error);
+  errnum = sk_swap_relocate (to->root, from, &to->to, expected_from, &moved);
+  if (errnum == EOPNOTSUPP || (errnum == EEXIST && is_itself (to->root, &to->to, expected_from)))
+    return move_through_tmp (to, from, expected_from, expected_to, error);
+  return errnum == 0 || fail_change (to, errnum, "move to", error);
+}
+
+gboolean
+sk_target_rename (SkRoot *root, const char *from, const SkStat *expected_from, const char *to, const SkStat *expected_to,
+                  const SkMeta *meta, const char *trash_batch, SkStat *out, GError **error)
+{
+  g_auto(Change) source = { .to.dir = -1, .slot.dir = -1 }, target = { .to.dir = -1, .slot.dir = -1 };
+  int errnum = 0;
+
+  if (is_absent (expected_from))
+    return sk_fail (error, SK_ERROR_CHANGED, "A move of a file that is not expected to be there");
+  if (!change_begin (&source, root, from, expected_from, error)
+      || !change_begin_replacing (&target, root, to, expected_to, trash_batch, error))
+    return FALSE;
+  if (!move (&target, &source.to, expected_from, expected_to, error))
+    return FALSE;
+  sk_barrier_add_dir (root, source.to.dir);
+  sk_barrier_add_dir (root, target.to.dir);
+  if (!sk_stat_at (target.to.dir, target.to.name, out))
+    return fail_change (&target, errno, "look at", error);
+  if (meta == NULL)
+    return TRUE;
+
+  errnum = dress_in_place (root, &target.to, out, meta);
+  if (errnum != 0)
+    return fail_change (&target, errnum, "set the permissions and times of", error);
+  if (!sk_stat_at (target.to.dir, target.to.name, out))
+    return fail_change (&target, errno, "look at", error);
+  remember_inode (root, &target.to, out);
+  return TRUE;
+}
+
+static gboolean
+remove_directory (Change *change, const SkStat *expected, GError **error)
+{
+  SkStat now;
+
+  if (!sk_spot_is (&change->to, expected, &now))
+    return fail_change (change, ESTALE, "remove the folder", error);
+  if (unlinkat (change->to.dir, change->to.name, AT_REMOVEDIR) != 0)
+    /* Both mean that it is not empty. */
+    return sk_write_fail (error, change->root, errno == EEXIST ? ENOTEMPTY : errno, "remove the folder", change->path);
+  sk_barrier_add_dir (change->root, change->to.dir);
+  return TRUE;
+}
+
+gboolean
+sk_target_remove (SkRoot *root, const char *path, const SkStat *expected, const char *trash_batch, GError **error)
+{
+  g_auto(Change) change = { .to.dir = -1, .slot.dir = -1 };
+  SkStat moved;
+  int errnum;
+
+  if (is_absent (expected))
+    return sk_fail (error, SK_ERROR_CHANGED, "A removal of a file that is not expected to be there");
+  if (expected->kind == SK_KIND_DIR)
+    return change_begin (&change, root, path, expected, error) && remove_directory (&change, expected, error);
+  if (!change_begin_replacing (&change, root, path, expected, trash_batch, error))
+    return FALSE;
+
+  errnum = sk_swap_take (root, &change.to, &change.slot, expected, &moved);
+  if (errnum != 0)
+    return fail_change (&change, errnum, "remove", error);
+  change_trashed (&change, &moved);
+  sk_barrier_add_dir (root, change.to.dir);
+  return TRUE;
+}
