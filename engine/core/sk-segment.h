@@ -50,7 +50,9 @@ void sk_pack_put_free (SkPackPut *self);
 
 /* Body codec. @records: GPtrArray of SkRecord. Deterministic: equal records give equal bytes. */
 GBytes *sk_records_encode (GPtrArray *records, GError **error);
-GPtrArray *sk_records_decode (const guint8 *data, gsize len, GError **error);
+/* A record whose frame parses but whose content is refused is left out, and a line for people ("Record 7: why") is added
+ * to @refused (char *, freed by the array; may be NULL). NULL only when tables or frames do not parse. */
+GPtrArray *sk_records_decode (const guint8 *data, gsize len, GPtrArray *refused, GError **error);
 
 typedef struct
 {
@@ -66,9 +68,9 @@ GBytes *sk_segment_build (const SkSegmentHeader *header, GPtrArray *records, SkK
                           SkCompressor *z, SkHash *hash, GError **error);
 /* Reads only the clear header (not verified). */
 gboolean sk_segment_peek (GBytes *object, SkSegmentHeader *out, GError **error);
-/* Verify signature, open, decompress, parse, in this order. *@records: GPtrArray of SkRecord. */
+/* Verify signature, open, decompress, parse, in this order. *@records: GPtrArray of SkRecord; @refused as above. */
 gboolean sk_segment_open (GBytes *object, const SkPublicKey *signer, const SkId *vault, SkKeyring *keys, SkCompressor *z,
-                          SkSegmentHeader *header, GPtrArray **records, GError **error);
+                          SkSegmentHeader *header, GPtrArray **records, GPtrArray *refused, GError **error);
 /* "log/<32 hex writer>/<seq, 12 digits>-<16 hex of hash>" (transfer full) */
 char *sk_segment_object_name (const SkId *writer, guint64 seq, const SkHash *hash);
 /* Parses such a name; *@hash_prefix receives the 8 bytes. */

@@ -23,7 +23,8 @@ gboolean sk_snapshot_peek (GBytes *object, SkId *writer, GError **error);
 SkSnapshot *sk_snapshot_open (GBytes *object, const SkPublicKey *signer, const SkId *vault, SkKeyring *keys, GError **error);
 /* One part. *@ref is filled. */
 GBytes *sk_part_build (GPtrArray *records, const SkId *vault, SkKeyring *keys, SkCompressor *z, SkPartRef *ref, GError **error);
-GPtrArray *sk_part_open (GBytes *object, const SkPartRef *ref, const SkId *vault, SkKeyring *keys, SkCompressor *z, GError **error);
+GPtrArray *sk_part_open (GBytes *object, const SkPartRef *ref, const SkId *vault, SkKeyring *keys, SkCompressor *z, GPtrArray *refused,
+                         GError **error);
 /* TRUE when a part ends after the record with this key (path or pack name): content-defined, about 1 in 4096. */
 gboolean sk_part_ends_after (const guint8 *key, gsize len);
 char *sk_snapshot_object_name (const SkId *writer, guint64 seq);         /* "snap/<writer>/<seq>" */
