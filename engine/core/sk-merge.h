@@ -3,8 +3,9 @@
 #pragma once
 #include "sk-entry.h"
 
-/* Which of @entries (of one path) are maximal: dominated by no other. Equal vector and equal bytes: the first one only.
- * Equal vector and different bytes count as concurrent (A5). @maximal: one gboolean per entry. */
+/* Which of @entries (of one path) are maximal: dominated by no other. Equal vector and equal content are one version:
+ * the one with the newest metadata stands for it, of quite equal ones the first. Equal vector and different content
+ * count as concurrent (A5). @maximal: one gboolean per entry. */
 void sk_merge_maximal (SkEntry *const *entries, guint n, gboolean *maximal);
 
 typedef struct
@@ -21,10 +22,25 @@ typedef struct
  * is a directory whatever the entries say (A15). At most 64 losers are shown; the rest stays in the set. */
 void sk_merge_visible (SkEntry *const *maximal, guint n, gboolean has_live_children, SkVisible *out);
 
-/* Path of @loser's conflict copy, from the loser's entry alone (A7). (transfer full) */
+/* What a local change of a path has to do first, and what it then builds on (A1, A7). @maximal, @n, @visible: the path
+ * as it was before. @base: vector of what is on this disk, NULL when nothing of ours ever was; @base_kind and
+ * @base_content (NULL unless a file or link): what that is. @writer and @counter: the stamp the change will have.
+ * Returns the vector to build on, before the stamp is added: @base; or, where the disk showed the winner, its join with
+ * all maximal entries. (transfer full)
+ * @copies: one gboolean per entry, TRUE: append sk_conflict_entry() of it first. These are the contents that the change
+ * dominates although it does not build on them. A counter stands for everything its writer ever wrote at the path, so
+ * there can be some even where the change builds on the base alone: own earlier versions that lost the name. */
+SkVector *sk_merge_build_on (SkEntry *const *maximal, guint n, const SkVisible *visible, const SkVector *base,
+                             SkKind base_kind, const SkHash *base_content, const SkId *writer, guint64 counter,
+                             gboolean *copies);
+
+/* Path of @loser's conflict copy, from the loser's entry alone (A7). Never the loser's own path: a copy that loses
+ * its name in turn shows more digits of its hash. (transfer full) */
 char *sk_conflict_path (const SkEntry *loser);
-/* The copy's entry: writer = hash(folder, path, loser's vector, content), counter 1; byte-identical on every device. */
+/* The copy's entry: writer = hash(folder, path, loser's vector, content), counter 1, the metadata stamp of the loser;
+ * byte-identical on every device. @loser: a file or link with its chunks. (transfer full) */
 SkEntry *sk_conflict_entry (const SkEntry *loser);
+/* TRUE when @name ends, before its extension, in what sk_conflict_path() adds. */
 gboolean sk_is_conflict_name (const char *name);
 
 /* What a difference between disk, base and target means. Pure; table-tested with every combination. */
@@ -45,8 +61,11 @@ typedef struct
   SkKind disk_kind, base_kind, target_kind;
   gboolean content_equals_base, content_equals_target, content_equals_known;  /* any known version of the path */
   gboolean meta_equals_base;
+  gboolean base_deleted;   /* no base because a deletion was carried out or made here: what is there now was made anew */
   gboolean first_contact;  /* this folder's first complete scan here has not ended yet, or state was lost */
 } SkLocalFacts;
+/* A known version is adopted only where the path lives: else the next step would be to delete the file again, under
+ * the hands of a person who just brought it back, or at a first contact, which deletes nothing. */
 SkLocalVerdict sk_merge_local (const SkLocalFacts *facts);
 
 typedef enum

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sk-hash.h"
+#include "sk-limits.h"
+#include "sk-merge.h"
+#include "sk-path.h"
+
+#include <string.h>
+
+/* The suffix is SUFFIX_BEGIN, device, ", ", "YYYY-MM-DD HH.MM", ", ", hex digits of the content hash, ")". */
+#define SUFFIX_BEGIN " (conflict, "
+#define DATE_LENGTH 16u
+#define DEVICE_SHOWN_MAX 40u      /* bytes of a device name; leaves room for the name itself */
+#define DIGITS_MIN 4u
+#define DIGITS_STEP 4u
+#define DIGITS_MAX 64u
+
+/* The device's name as a part of a file name, without what would end the suffix early or disguise it. */
+static void
+append_device (GString *out, const char *device_name)
+{
+  g_autofree char *valid = g_utf8_make_valid (device_name != NULL ? device_name : "", -1);
+  gsize begin = out->len;
+
+  for (const char *p = valid; *p != '\0'; p = g_utf8_next_char (p))
+    {
+      gunichar c = g_utf8_get_char (p);
+      char bytes[6];
+      gsize len;
+
+      if (c == '/' || c == '\\' || g_unichar_iscntrl (c) || g_unichar_type (c) == G_UNICODE_FORMAT
+          || c == 0x2028 || c == 0x2029)
+        c = '_';
+      else if (c == '(' || c == ')')
+        c = c == '(' ? '[' : ']';
+      len = (gsize) g_unichar_to_utf8 (c, bytes);
+      if (out->len - begin + len > DEVICE_SHOWN_MAX)
+        break;
+      g_string_append_len (out, bytes, (gssize) len);
+    }
+  while (out->len > begin && out->str[out->len - 1] == ' ')
+    g_string_truncate (out, out->len - 1);
+  if (out->len == begin)
+    g_string_append (out, "device");
+}
+
+/* In UTC, or the name would differ between Helsinki and Paris. */
+static void
+append_date (GString *out, gint64 wall)
+{
+  g_autoptr(GDateTime) time = g_date_time_new_from_unix_utc (CLAMP (wall, SK_WALL_MIN, SK_WALL_MAX));
+
+  g_string_append_printf (out, "%04d-%02d-%02d %02d.%02d", g_date_time_get_year (time), g_date_time_get_month (time),
+                          g_date_time_get_day_of_month (time), g_date_time_get_hour (time),
+                          g_date_time_get_minute (time));
+}
+
+static gboolean
+matches (const char *text, const char *pattern)
+{
+  for (; *pattern != '\0'; text++, pattern++)
+    if (*pattern == '9' ? !g_ascii_isdigit (*text) : *text != *pattern)
+      return FALSE;
+  return TRUE;
+}
+
+/* Length of a whole suffix at @text, 0 when none stands there. */
+static gsize
+suffix_length (const char *text)
+{
+  const char *stop = strchr (text + 1, ')');
+  const char *digits;
+  gsize n_digits;
+
+  if (!g_str_has_prefix (text, SUFFIX_BEGIN) || stop == NULL)
+    return 0;
+  for (digits = stop; digits > text && g_ascii_isxdigit (digits[-1]) && !g_ascii_isupper (digits[-1]); digits--)
+    ;
+  n_digits = (gsize) (stop - digits);
+  if (n_digits < DIGITS_MIN || n_digits > DIGITS_MAX || n_digits % DIGITS_STEP != 0)
+    return 0;
+  /* At least one byte of a device name in between. */
+  if ((gsize) (digits - text) < strlen (SUFFIX_BEGIN) + 1 + 2 + DATE_LENGTH + 2
+      || !matches (digits - 2 - DATE_LENGTH - 2, ", 9999-99-99 99.99, "))
+    return 0;
+  return (gsize) (stop + 1 - text);
+}
+
+/* Finds the suffix of a name that already is a conflict copy: between the name and its extension. */
+static gboolean
+find_suffix (const char *name, gsize *at, gsize *len)
+{
+  for (const char *p = strstr (name, SUFFIX_BEGIN); p != NULL; p = strstr (p + 1, SUFFIX_BEGIN))
+    {
+      gsize n = suffix_length (p);
+      /* What is left without the suffix gets the suffix back at the same place exactly when that place is the one
+       * before the extension. */
+      g_autofree char *plain = NULL;
+      g_autofree char *suffix = NULL;
+      g_autofree char *again = NULL;
+
+      if (n == 0 || p == name)
+        continue;
+      plain = g_strdup_printf ("%.*s%s", (int) (p - name), name, p + n);
+      suffix = g_strndup (p, n);
+      again = sk_name_with_suffix (plain, suffix);
+      if (strcmp (again, name) != 0)
+        continue;
+      *at = (gsize) (p - name);
+      *len = n;
+      return TRUE;
+    }
+  return FALSE;
+}
+
+gboolean
+sk_is_conflict_name (const char *name)
+{
+  gsize at, len;
+
+  return find_suffix (name, &at, &len);
+}
+
+static char *
+conflict_name (const SkEntry *loser, const char *plain, guint n_digits)
+{
+  g_autoptr(GString) suffix = g_string_new (SUFFIX_BEGIN);
+  char hex[SK_HASH_HEX_SIZE];
+
+  append_device (suffix, loser->device_name);
+  g_string_append (suffix, ", ");
+  append_date (suffix, loser->wall);
+  sk_hash_format (&loser->content, hex);
+  g_string_append_printf (suffix, ", %.*s)", (int) n_digits, hex);
+  return sk_name_with_suffix (plain, suffix->str);
+}
+
+char *
+sk_conflict_path (const SkEntry *loser)
+{
+  const char *name = sk_path_name (loser->path);
+  g_autofree char *parent = sk_path_parent (loser->path);
+  g_autofree char *plain = NULL;
+  g_autofree char *copy = NULL;
+  gsize at, len;
+
+  if (!find_suffix (name, &at, &len))
+    plain = g_strdup (name);
+  else
+    plain = g_strdup_printf ("%.*s%s", (int) at, name, name + at + len);
+
+  /* A copy that loses its own name (to a directory made there, or to another content with the same first digits) goes
+   * to a longer name, and on, never back: so a chain of copies ends. */
+  copy = conflict_name (loser, plain, DIGITS_MIN);
+  for (guint n = DIGITS_MIN; n < DIGITS_MAX; n += DIGITS_STEP)
+    {
+      g_autofree char *own = conflict_name (loser, plain, n);
+
+      if (strcmp (own, name) != 0)
+        continue;
+      g_free (copy);
+      copy = conflict_name (loser, plain, n + DIGITS_STEP);
+      break;
+    }
+  return sk_path_join (parent, copy);
+}
+
+/* A writer that no device has: the same on every device, and another one for every loser. */
+static void
+copy_writer (const SkEntry *loser, SkId *out)
+{
+  static const char domain[] = "skerry conflict copy 1";
+  g_auto(SkWriter) writer = { 0 };
+  g_autoptr(GBytes) vector = sk_vector_encode (loser->vector);
+  g_autoptr(GBytes) input = NULL;
+  SkHash hash;
+
+  sk_writer_init (&writer);
+  sk_writer_raw (&writer, domain, sizeof domain);
+  sk_writer_id (&writer, &loser->folder);
+  sk_writer_string (&writer, loser->path);
+  sk_writer_blob (&writer, g_bytes_get_data (vector, NULL), g_bytes_get_size (vector));
+  sk_writer_hash (&writer, &loser->content);
+  input = sk_writer_finish (&writer);
+  sk_blake2b (g_bytes_get_data (input, NULL), g_bytes_get_size (input), &hash);
+  memcpy (out->bytes, hash.bytes, sizeof out->bytes);
+}
+
+SkEntry *
+sk_conflict_entry (const SkEntry *loser)
+{
+  SkEntry *copy = sk_entry_copy (loser);
+
+  g_free (copy->path);
+  copy->path = sk_conflict_path (loser);
+  copy_writer (loser, &copy->writer);
+  sk_vector_unref (copy->vector);
+  copy->vector = sk_vector_new (&(SkVectorItem) { copy->writer, 1 }, 1);
+  copy->flags = loser->flags & SK_ENTRY_UNION;    /* goes with Lamport 0 */
+  return copy;
+}
