@@ -13,7 +13,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (SkKey, sk_key_clear)
 typedef struct { guint8 bytes[32]; } SkPublicKey;    /* Ed25519 or X25519 */
 typedef struct { guint8 bytes[64]; } SkSignature;
 
-/* sodium_init (); call once in each program before anything else here. */
+/* sodium_init (); call in each program before anything else here, or making a key aborts. May be called again. */
 gboolean sk_crypto_init (GError **error);
 
 /* --- identities: a device, or the recovery identity of a vault --- */
