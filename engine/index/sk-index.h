@@ -14,6 +14,10 @@ typedef struct _SkIndex SkIndex;
 SkIndex *sk_index_open (const char *path, GError **error);
 void sk_index_close (SkIndex *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkIndex, sk_index_close)
+/* Renames a damaged database and its companions to "<path>.damaged...", so that a fresh one can be opened in its place. One is kept. */
+gboolean sk_index_set_aside (const char *path, GError **error);
+/* Functions without a GError yield "nothing" when the database cannot be read. The failure is not lost: the next begin or commit
+ * returns it, so that nothing that was decided on such an answer becomes durable. */
 gboolean sk_index_begin (SkIndex *self, GError **error);
 gboolean sk_index_commit (SkIndex *self, GError **error);
 void sk_index_rollback (SkIndex *self);
@@ -31,11 +35,15 @@ gboolean sk_index_set_u64 (SkIndex *self, const char *key, guint64 value, GError
 guint64 sk_index_get_u64 (SkIndex *self, const char *key, guint64 fallback);
 
 /* --- storages and folders --- */
-typedef struct { gint64 row; SkId id; char *name; char *uri /* as used on this device; NULL: known, not attached here */; gboolean deleted;
+typedef struct { gint64 row; SkId id; char *name; char *defined_uri /* as defined by a member; NULL: none */;
+                 char *uri /* as used on this device; NULL: known, not attached here */; gboolean deleted;
                  guint64 lamport; SkId writer; } SkStorageRow;
 void sk_storage_row_free (SkStorageRow *self);
 GPtrArray *sk_index_storages (SkIndex *self);
 gint64 sk_index_storage_row (SkIndex *self, const SkId *id);          /* 0 when unknown */
+/* A row for a storage or folder that something names before its definition arrived; not listed until then. 0 on error. */
+gint64 sk_index_storage_ensure (SkIndex *self, const SkId *id, GError **error);
+gint64 sk_index_folder_ensure (SkIndex *self, const SkId *id, GError **error);
 /* Takes the definition when it is newer (lamport, writer) or the storage is unknown. */
 gboolean sk_index_storage_define (SkIndex *self, const SkStorageDef *def, gboolean *changed, GError **error);
 gboolean sk_index_storage_attach (SkIndex *self, gint64 row, const char *uri /* NULL: detach */, GError **error);

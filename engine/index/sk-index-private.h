@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the files of this layer share: the connection, the table of statements and the small helpers that bind, step and read.
+ * Index thread only. */
+#pragma once
+#include "sk-index.h"
+#include "sk-path.h"
+
+#include <sqlite3.h>
+
+typedef struct _SkParentCache SkParentCache;
+typedef struct _SkOffsetCache SkOffsetCache;
+
+struct _SkIndex
+{
+  sqlite3 *db;
+  char *path;
+  gboolean in_transaction;
+  gboolean poisoned;             /* a statement of this transaction failed: it can only be rolled back */
+  GError *unreported;            /* a failure in a function that has no GError: the next begin or commit reports it */
+  guint64 transactions;
+  sqlite3_stmt **statements;     /* by SkSql */
+
+  /* Everything below mirrors rows and is dropped on rollback. */
+  SkParentCache *parents;
+  GHashTable *interned;          /* GBytes -> gint64 row */
+  GHashTable *interned_by_row;   /* gint64 row -> GBytes; keys and values belong to the other table */
+  GHashTable *folder_ids;        /* gint64 folder row -> SkId */
+  GHashTable *counts;            /* gint64 folder row -> SkFolderCounts */
+  gint64 next_content;           /* 0: not read yet */
+  gint64 last_pack_storage;      /* row of last_pack_storage_id; 0: none */
+  SkId last_pack_storage_id;
+  SkOffsetCache *offsets;
+};
+
+void sk_index_drop_caches (SkIndex *self);
+
+/* --- schema: steps as data, append only. Entry i takes a database from version i to i + 1 --- */
+#define SK_INDEX_APPLICATION_ID 0x536b4958    /* "SkIX" */
+extern const char *const sk_index_steps[];
+extern const guint sk_index_n_steps;
+/* Brings @db from its user_version to @n_steps, each step in a transaction of its own together with the version. */
+gboolean sk_index_migrate (sqlite3 *db, const char *path, const char *const *steps, guint n_steps, GError **error);
+gboolean sk_index_user_version (sqlite3 *db, const char *path, int *version, GError **error);
+/* "type name sql" of everything in the schema, ascending, one per line. (transfer full) */
+char *sk_index_schema_dump (sqlite3 *db, const char *path, GError **error);
+
+/* --- errors --- */
+/* Maps a result code of SQLite. Full, unreachable, read-only and failing disks have codes of their own and are never called
+ * corruption (B091, B099). @db may be NULL. */
+SkErrorCode sk_index_error_code (int rc, int system_errno);
+gboolean sk_index_set_error (sqlite3 *db, int rc, const char *path, GError **error);
+/* The same for a failed system call on a file of the database. */
+gboolean sk_index_set_errno (int errnum, const char *path, const char *what, GError **error);
+/* A row that cannot be: FALSE, and the transaction is lost. */
+gboolean sk_index_damaged (SkIndex *self, const char *what, GError **error);
+/* Keeps @error (transfer full, not NULL) for the next begin or commit. */
+void sk_index_keep_error (SkIndex *self, GError *error);
+
+/* --- statements --- */
+typedef enum
+{
+#define SK_STATEMENT(name, sql) SK_SQL_##name,
+#include "sk-index-statements.h"
+#undef SK_STATEMENT
+  SK_SQL_COUNT
+} SkSql;
+const char *sk_sql_text (SkSql id);
+
+/* A statement in use. Leaving the scope resets it and clears its bindings, so that whatever was bound needs to live only as
+ * long as the statement is in use. */
+typedef sqlite3_stmt SkStatement;
+static inline void
+sk_statement_done (SkStatement *self)
+{
+  sqlite3_reset (self);
+  sqlite3_clear_bindings (self);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkStatement, sk_statement_done)
+
+/* NULL on error: the transaction has failed before, or a changing statement was asked for outside of one. */
+SkStatement *sk_sql (SkIndex *self, SkSql id, GError **error);
+typedef enum { SK_STEP_ERROR = -1, SK_STEP_DONE = 0, SK_STEP_ROW = 1 } SkStep;
+SkStep sk_step (SkIndex *self, SkStatement *statement, GError **error);
+/* Steps to the end; no row is expected. */
+gboolean sk_run (SkIndex *self, SkStatement *statement, GError **error);
+/* The first column of the first row, @fallback when there is none; FALSE on error. */
+gboolean sk_read_int (SkIndex *self, SkStatement *statement, gint64 fallback, gint64 *out, GError **error);
+
+/* Bound bytes are not copied. NULL binds NULL. */
+void sk_bind_int (SkStatement *statement, int at, gint64 value);
+void sk_bind_blob (SkStatement *statement, int at, gconstpointer data, gsize len);
+void sk_bind_text (SkStatement *statement, int at, const char *text);
+void sk_bind_bytes (SkStatement *statement, int at, GBytes *bytes);
+void sk_bind_id (SkStatement *statement, int at, const SkId *id);
+void sk_bind_hash (SkStatement *statement, int at, const SkHash *hash);
+
+/* Columns of the current row. What does not fit sets *@damaged and yields something harmless, so that a row is read straight
+ * through and checked once. */
+gconstpointer sk_col_blob (SkStatement *statement, int at, gsize *len);
+char *sk_col_text (SkStatement *statement, int at, gboolean *damaged);     /* NULL for NULL (transfer full) */
+GBytes *sk_col_bytes (SkStatement *statement, int at);                     /* NULL for NULL (transfer full) */
+void sk_col_id (SkStatement *statement, int at, SkId *out, gboolean *damaged);       /* zero for NULL */
+void sk_col_hash (SkStatement *statement, int at, SkHash *out, gboolean *damaged);   /* zero for NULL */
+guint sk_col_bounded (SkStatement *statement, int at, guint max, gboolean *damaged);
+
+static inline gint64
+sk_col_int (SkStatement *statement, int at)
+{
+  return sqlite3_column_int64 (statement, at);
+}
+
+/* --- short byte strings that repeat in many rows: writers, device names --- */
+gint64 sk_intern (SkIndex *self, gconstpointer data, gsize len, GError **error);     /* 0 on error */
+GBytes *sk_interned (SkIndex *self, gint64 row, GError **error);                     /* (transfer none) */
+gint64 sk_intern_id (SkIndex *self, const SkId *id, GError **error);
+gboolean sk_interned_id (SkIndex *self, gint64 row, SkId *out, GError **error);
+
+/* --- parent rows by path and back, bounded --- */
+/* A path is added once per row; a row never gets another path. */
+SkParentCache *sk_parent_cache_new (void);
+void sk_parent_cache_free (SkParentCache *self);
+void sk_parent_cache_clear (SkParentCache *self);
+gint64 sk_parent_cache_row (SkParentCache *self, gint64 folder, const char *path, gsize len);   /* 0 when not cached */
+const char *sk_parent_cache_path (SkParentCache *self, gint64 row);                              /* NULL when not cached */
+void sk_parent_cache_add (SkParentCache *self, gint64 folder, const char *path, gsize len, gint64 row);
+
+/* --- definitions of storages and folders: the highest (lamport, writer) stands --- */
+/* @stamp: STORAGE_STAMP or FOLDER_STAMP. *@row is 0 when @id is unknown. */
+gboolean sk_index_definition_is_newer (SkIndex *self, SkSql stamp, const SkId *id, guint64 lamport, const SkId *writer, gint64 *row,
+                                       gboolean *newer, GError **error);
+
+/* --- nodes --- */
+/* The "parent" column of a node at the top of a folder is minus the folder's row, so that one index serves every level. */
+#define SK_TOP_PARENT(folder) (-(folder))
+/* The columns that decide whether disk and merged state differ. */
+typedef struct { SkKind kind; gint64 content; guint32 mode; gint64 mtime; } SkNodeSide;
+/* The one place that says whether base and target ask for work on this disk. */
+gboolean sk_node_sides_differ (const SkNodeSide *base, const SkNodeSide *target);
+void sk_node_differs_sql (sqlite3_context *context, int n, sqlite3_value **values);
+gboolean sk_mode_stamps_decode (SkIndex *self, const guint8 *data, gsize len, SkModeStamp out[2], GError **error);
+gboolean sk_index_forget_bases (SkIndex *self, gint64 folder, GError **error);
+/* Counts the tombstones of the folder of @node by @delta. */
+gboolean sk_index_count_tombstone (SkIndex *self, gint64 node, gint64 delta, GError **error);
+gboolean sk_index_folder_id (SkIndex *self, gint64 folder, SkId *out, GError **error);
+/* FALSE without error when there is no such node. */
+gboolean sk_index_node_place (SkIndex *self, gint64 row, gint64 *folder, gint64 *parent, char **name, GError **error);
+/* The path, and in *@folder the folder's row. (transfer full) */
+char *sk_index_node_locate (SkIndex *self, gint64 row, gint64 *folder, GError **error);
+
+/* --- contents and chunks --- */
+/* The row of the entry's content, made when it is new, with its chunks; also for directories and tombstones. 0 on error. */
+gint64 sk_index_content_add (SkIndex *self, const SkEntry *entry, GError **error);
+gint64 sk_index_content_find (SkIndex *self, const SkHash *content, GError **error);  /* 0 when unknown; look at @error */
+/* What was last found out about the first hint of a chunk: whether a file on this disk has that content. */
+typedef struct { gint64 content; gboolean here; } SkHintMemo;
+/* Row of the chunk (@id, @size), made when it is new. Rows of equal id and other size may exist: one of them is a lie that
+ * somebody put into a log, and it must not spoil the other. @content: holds the chunk, with @memo; 0 when not known. 0 on error. */
+gint64 sk_index_chunk_ensure (SkIndex *self, const SkHash *id, guint64 size, gint64 content, SkHintMemo *memo, GError **error);
+
+/* A chunk list: one varint per element, in order. A zero run: (number of zero blocks << 1) | 1. A chunk: zig-zag of
+ * (its row - row of the chunk before) << 1, so that the chunks of a new file take one byte each. */
+void sk_chunk_list_add_zeros (SkWriter *writer, guint64 size);
+void sk_chunk_list_add_chunk (SkWriter *writer, gint64 row, gint64 *previous);
+typedef struct { gint64 chunk; guint64 zero_size; } SkChunkListItem;    /* chunk 0: a zero run */
+/* (transfer full) of SkChunkListItem; NULL when the bytes are damaged. */
+GArray *sk_chunk_list_decode (const guint8 *data, gsize len);
+void sk_offset_cache_free (SkOffsetCache *self);    /* NULL allowed */

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Small values by name, and byte strings that repeat in many rows. */
+#include "sk-index-private.h"
+
+#include <string.h>
+
+#define INTERNED_MAX 4096u    /* strings in memory; writers and device names are a few dozen */
+
+/* --- settings --- */
+
+gboolean
+sk_index_set (SkIndex *self, const char *key, const void *data, gsize len, GError **error)
+{
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_SETTING_SET, error);
+
+  if (statement == NULL)
+    return FALSE;
+  sk_bind_text (statement, 1, key);
+  sk_bind_blob (statement, 2, data, len);
+  return sk_run (self, statement, error);
+}
+
+GBytes *
+sk_index_get (SkIndex *self, const char *key)
+{
+  g_autoptr(GError) error = NULL;
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_SETTING_GET, &error);
+  SkStep step = SK_STEP_ERROR;
+
+  if (statement != NULL)
+    {
+      sk_bind_text (statement, 1, key);
+      step = sk_step (self, statement, &error);
+    }
+  if (step == SK_STEP_ERROR)
+    sk_index_keep_error (self, g_steal_pointer (&error));
+  return step == SK_STEP_ROW ? sk_col_bytes (statement, 0) : NULL;
+}
+
+gboolean
+sk_index_set_u64 (SkIndex *self, const char *key, guint64 value, GError **error)
+{
+  guint64 bytes = GUINT64_TO_LE (value);
+
+  return sk_index_set (self, key, &bytes, sizeof bytes, error);
+}
+
+guint64
+sk_index_get_u64 (SkIndex *self, const char *key, guint64 fallback)
+{
+  g_autoptr(GBytes) bytes = sk_index_get (self, key);
+  guint64 value;
+
+  if (bytes == NULL)
+    return fallback;
+  if (g_bytes_get_size (bytes) != sizeof value)
+    {
+      GError *error = NULL;
+
+      sk_index_damaged (self, "a number among the settings has another length", &error);
+      sk_index_keep_error (self, error);
+      return fallback;
+    }
+  memcpy (&value, g_bytes_get_data (bytes, NULL), sizeof value);
+  return GUINT64_FROM_LE (value);
+}
+
+/* --- repeated strings --- */
+
+static GBytes *
+remember (SkIndex *self, GBytes *bytes, gint64 row)
+{
+  gint64 *held;
+
+  if (g_hash_table_size (self->interned) >= INTERNED_MAX)
+    {
+      g_hash_table_remove_all (self->interned_by_row);
+      g_hash_table_remove_all (self->interned);
+    }
+  held = g_memdup2 (&row, sizeof row);
+  bytes = g_bytes_ref (bytes);
+  g_hash_table_insert (self->interned, bytes, held);
+  g_hash_table_insert (self->interned_by_row, held, bytes);
+  return bytes;
+}
+
+static gint64
+intern_in_table (SkIndex *self, GBytes *bytes, GError **error)
+{
+  g_autoptr(SkStatement) find = sk_sql (self, SK_SQL_INTERN_FIND, error);
+  g_autoptr(SkStatement) add = NULL;
+  gint64 row;
+
+  if (find == NULL)
+    return 0;
+  sk_bind_bytes (find, 1, bytes);
+  if (!sk_read_int (self, find, 0, &row, error))
+    return 0;
+  if (row != 0)
+    return row;
+  add = sk_sql (self, SK_SQL_INTERN_ADD, error);
+  if (add == NULL)
+    return 0;
+  sk_bind_bytes (add, 1, bytes);
+  return sk_run (self, add, error) ? sqlite3_last_insert_rowid (self->db) : 0;
+}
+
+gint64
+sk_intern (SkIndex *self, gconstpointer data, gsize len, GError **error)
+{
+  g_autoptr(GBytes) key = g_bytes_new_static (data, len);
+  const gint64 *known = g_hash_table_lookup (self->interned, key);
+  g_autoptr(GBytes) copy = NULL;
+  gint64 row;
+
+  if (known != NULL)
+    return *known;
+  copy = g_bytes_new (data, len);
+  row = intern_in_table (self, copy, error);
+  if (row != 0)
+    remember (self, copy, row);
+  return row;
+}
+
+GBytes *
+sk_interned (SkIndex *self, gint64 row, GError **error)
+{
+  GBytes *known = g_hash_table_lookup (self->interned_by_row, &row);
+  g_autoptr(SkStatement) statement = NULL;
+  g_autoptr(GBytes) bytes = NULL;
+  SkStep step;
+
+  if (known != NULL)
+    return known;
+  statement = sk_sql (self, SK_SQL_INTERN_GET, error);
+  if (statement == NULL)
+    return NULL;
+  sk_bind_int (statement, 1, row);
+  step = sk_step (self, statement, error);
+  if (step == SK_STEP_ERROR)
+    return NULL;
+  bytes = step == SK_STEP_ROW ? sk_col_bytes (statement, 0) : NULL;
+  if (bytes == NULL)
+    return sk_index_damaged (self, "a writer or device name is missing", error), NULL;
+  return remember (self, bytes, row);
+}
+
+gint64
+sk_intern_id (SkIndex *self, const SkId *id, GError **error)
+{
+  return sk_intern (self, id->bytes, sizeof id->bytes, error);
+}
+
+gboolean
+sk_interned_id (SkIndex *self, gint64 row, SkId *out, GError **error)
+{
+  GBytes *bytes = sk_interned (self, row, error);
+
+  if (bytes == NULL)
+    return FALSE;
+  if (g_bytes_get_size (bytes) != sizeof out->bytes)
+    return sk_index_damaged (self, "a writer has another length", error);
+  memcpy (out->bytes, g_bytes_get_data (bytes, NULL), sizeof out->bytes);
+  return TRUE;
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Statements: prepared once, bound, stepped, read; and how SQLite's result codes become errors of ours. */
+#include "sk-index-private.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const char *const texts[SK_SQL_COUNT] = {
+#define SK_STATEMENT(name, sql) [SK_SQL_##name] = sql,
+#include "sk-index-statements.h"
+#undef SK_STATEMENT
+};
+
+const char *
+sk_sql_text (SkSql id)
+{
+  return texts[id];
+}
+
+/* --- errors --- */
+
+static SkErrorCode
+errno_code (int errnum)
+{
+  switch (errnum)
+    {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      return SK_ERROR_NO_SPACE;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return SK_ERROR_PERMISSION;
+    default:
+      return SK_ERROR_IO;
+    }
+}
+
+SkErrorCode
+sk_index_error_code (int rc, int system_errno)
+{
+  switch (rc & 0xff)
+    {
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return SK_ERROR_CORRUPT;
+    case SQLITE_FULL:
+      return SK_ERROR_NO_SPACE;
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+    case SQLITE_READONLY:
+      return SK_ERROR_PERMISSION;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return SK_ERROR_BUSY;
+    case SQLITE_INTERRUPT:
+      return SK_ERROR_CANCELLED;
+    case SQLITE_TOOBIG:
+      return SK_ERROR_LIMIT;
+    case SQLITE_CANTOPEN:
+    case SQLITE_IOERR:
+      return errno_code (system_errno);
+    default:
+      return SK_ERROR_FAILED;
+    }
+}
+
+gboolean
+sk_index_set_error (sqlite3 *db, int rc, const char *path, GError **error)
+{
+  int errnum = db != NULL ? sqlite3_system_errno (db) : 0;
+  SkErrorCode code = sk_index_error_code (rc, errnum);
+
+  switch (code)
+    {
+    case SK_ERROR_CORRUPT:
+      return sk_fail (error, code, "The database %s is damaged (%s)", path, sqlite3_errstr (rc));
+    case SK_ERROR_NO_SPACE:
+      return sk_fail (error, code, "There is no space left on the disk of the database %s. Make room there; it goes on by itself", path);
+    case SK_ERROR_PERMISSION:
+      return sk_fail (error, code, "The database %s cannot be written (%s). Check the permissions of the file and its folder", path,
+                      errnum != 0 ? g_strerror (errnum) : sqlite3_errstr (rc));
+    case SK_ERROR_BUSY:
+      return sk_fail (error, code, "The database %s is in use by another program", path);
+    case SK_ERROR_IO:
+      return sk_fail (error, code, "The disk of the database %s reports an error (%s). The database was not changed; try again when "
+                      "the disk answers", path, errnum != 0 ? g_strerror (errnum) : sqlite3_errstr (rc));
+    default:
+      return sk_fail (error, code, "The database %s: %s", path, db != NULL ? sqlite3_errmsg (db) : sqlite3_errstr (rc));
+    }
+}
+
+gboolean
+sk_index_set_errno (int errnum, const char *path, const char *what, GError **error)
+{
+  return sk_fail (error, errno_code (errnum), "The database %s cannot be %s: %s", path, what, g_strerror (errnum));
+}
+
+gboolean
+sk_index_damaged (SkIndex *self, const char *what, GError **error)
+{
+  self->poisoned = self->in_transaction;
+  return sk_fail (error, SK_ERROR_CORRUPT, "The database %s is damaged: %s", self->path, what);
+}
+
+void
+sk_index_keep_error (SkIndex *self, GError *error)
+{
+  if (self->unreported == NULL)
+    self->unreported = error;
+  else
+    g_error_free (error);
+}
+
+/* --- prepare and step --- */
+
+static sqlite3_stmt *
+prepare (SkIndex *self, SkSql id, GError **error)
+{
+  int rc = sqlite3_prepare_v3 (self->db, texts[id], -1, SQLITE_PREPARE_PERSISTENT, &self->statements[id], NULL);
+
+  if (rc == SQLITE_OK)
+    return self->statements[id];
+  self->poisoned = self->in_transaction;
+  /* The texts are right for our tables: when one does not compile, the tables are not ours any more. */
+  if (rc == SQLITE_ERROR)
+    sk_fail (error, SK_ERROR_CORRUPT, "The database %s is damaged: its tables are not as they were made (%s)", self->path,
+             sqlite3_errmsg (self->db));
+  else
+    sk_index_set_error (self->db, rc, self->path, error);
+  return NULL;
+}
+
+SkStatement *
+sk_sql (SkIndex *self, SkSql id, GError **error)
+{
+  sqlite3_stmt *statement = self->statements[id];
+
+  if (statement == NULL)
+    statement = prepare (self, id, error);
+  if (statement == NULL)
+    return NULL;
+  g_assert (!sqlite3_stmt_busy (statement));
+  if (sqlite3_stmt_readonly (statement))
+    return statement;
+
+  /* SQLite may have rolled back by itself (disk full, I/O error). Were a change made now, it would be a transaction of its own,
+   * without what was to come before it. */
+  if (self->poisoned || (self->in_transaction && sqlite3_get_autocommit (self->db)))
+    {
+      sk_fail (error, SK_ERROR_FAILED, "The change of the database %s has failed before and must be started again", self->path);
+      return NULL;
+    }
+  g_assert (self->in_transaction);
+  return statement;
+}
+
+SkStep
+sk_step (SkIndex *self, SkStatement *statement, GError **error)
+{
+  int rc = sqlite3_step (statement);
+
+  if (rc == SQLITE_ROW)
+    return SK_STEP_ROW;
+  if (rc == SQLITE_DONE)
+    return SK_STEP_DONE;
+  self->poisoned = self->in_transaction;
+  sk_index_set_error (self->db, rc, self->path, error);
+  return SK_STEP_ERROR;
+}
+
+gboolean
+sk_run (SkIndex *self, SkStatement *statement, GError **error)
+{
+  SkStep step = sk_step (self, statement, error);
+
+  g_assert (step != SK_STEP_ROW);
+  return step == SK_STEP_DONE;
+}
+
+gboolean
+sk_read_int (SkIndex *self, SkStatement *statement, gint64 fallback, gint64 *out, GError **error)
+{
+  SkStep step = sk_step (self, statement, error);
+
+  if (step == SK_STEP_ERROR)
+    return FALSE;
+  *out = step == SK_STEP_ROW ? sk_col_int (statement, 0) : fallback;
+  return TRUE;
+}
+
+/* --- bind --- */
+
+/* A bind fails only when the place is wrong, which is a mistake of ours, or when memory is gone. */
+void
+sk_bind_int (SkStatement *statement, int at, gint64 value)
+{
+  int rc = sqlite3_bind_int64 (statement, at, value);
+
+  g_assert (rc == SQLITE_OK);
+}
+
+void
+sk_bind_blob (SkStatement *statement, int at, gconstpointer data, gsize len)
+{
+  /* A NULL pointer would bind NULL, also with length 0. */
+  int rc = sqlite3_bind_blob64 (statement, at, data != NULL ? data : "", len, SQLITE_STATIC);
+
+  g_assert (rc == SQLITE_OK);
+}
+
+void
+sk_bind_text (SkStatement *statement, int at, const char *text)
+{
+  if (text != NULL)
+    sk_bind_blob (statement, at, text, strlen (text));
+}
+
+void
+sk_bind_bytes (SkStatement *statement, int at, GBytes *bytes)
+{
+  gsize len;
+
+  if (bytes != NULL)
+    {
+      gconstpointer data = g_bytes_get_data (bytes, &len);
+
+      sk_bind_blob (statement, at, data, len);
+    }
+}
+
+void
+sk_bind_id (SkStatement *statement, int at, const SkId *id)
+{
+  sk_bind_blob (statement, at, id->bytes, sizeof id->bytes);
+}
+
+void
+sk_bind_hash (SkStatement *statement, int at, const SkHash *hash)
+{
+  sk_bind_blob (statement, at, hash->bytes, sizeof hash->bytes);
+}
+
+/* --- read --- */
+
+gconstpointer
+sk_col_blob (SkStatement *statement, int at, gsize *len)
+{
+  gconstpointer data = sqlite3_column_blob (statement, at);
+
+  *len = data != NULL ? (gsize) sqlite3_column_bytes (statement, at) : 0;
+  return data;
+}
+
+char *
+sk_col_text (SkStatement *statement, int at, gboolean *damaged)
+{
+  gsize len;
+  const char *data;
+
+  if (sqlite3_column_type (statement, at) == SQLITE_NULL)
+    return NULL;
+  data = sk_col_blob (statement, at, &len);
+  if (len > 0 && memchr (data, 0, len) != NULL)
+    *damaged = TRUE;
+  return g_strndup (data != NULL ? data : "", len);
+}
+
+GBytes *
+sk_col_bytes (SkStatement *statement, int at)
+{
+  gsize len;
+  gconstpointer data;
+
+  if (sqlite3_column_type (statement, at) == SQLITE_NULL)
+    return NULL;
+  data = sk_col_blob (statement, at, &len);
+  return g_bytes_new (data, len);
+}
+
+static void
+col_fixed (SkStatement *statement, int at, guint8 *out, gsize size, gboolean *damaged)
+{
+  gsize len;
+  gconstpointer data = sk_col_blob (statement, at, &len);
+
+  if (len == size)
+    memcpy (out, data, size);
+  else
+    memset (out, 0, size);
+  if (len != size && sqlite3_column_type (statement, at) != SQLITE_NULL)
+    *damaged = TRUE;
+}
+
+void
+sk_col_id (SkStatement *statement, int at, SkId *out, gboolean *damaged)
+{
+  col_fixed (statement, at, out->bytes, sizeof out->bytes, damaged);
+}
+
+void
+sk_col_hash (SkStatement *statement, int at, SkHash *out, gboolean *damaged)
+{
+  col_fixed (statement, at, out->bytes, sizeof out->bytes, damaged);
+}
+
+guint
+sk_col_bounded (SkStatement *statement, int at, guint max, gboolean *damaged)
+{
+  gint64 value = sk_col_int (statement, at);
+
+  if (value >= 0 && value <= (gint64) max)
+    return (guint) value;
+  *damaged = TRUE;
+  return 0;
+}

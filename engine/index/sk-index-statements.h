@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Every SQL text of this layer, once, by name. Included with SK_STATEMENT (name, sql) defined. Macros of column lists keep the
+ * numbers in the readers (NODE_COL_*, VERSION_COL_*) in one order. */
+#ifndef SK_NODE_COLUMNS
+#define SK_NODE_COLUMNS \
+  "row, folder, parent, name, generation, live_children, hold, dirty, mode_stamps, " \
+  "base_kind, base_version, base_vector, base_content, base_mode, base_mtime, base_size, base_ino, base_dev, " \
+  "base_stat_mtime, base_ctime, base_btime, base_mount_root, base_unproven, " \
+  "target_kind, target_version, target_content, target_size, target_mode, target_mtime"
+#define SK_VERSION_SELECT \
+  "SELECT v.row, v.node, v.maximal, v.is_virtual, v.origin, v.kind, v.flags, v.vector, v.lamport, v.writer, v.wall, v.device, " \
+  "v.meta_lamport, v.meta_writer, v.mode, v.mtime, v.content, v.log_writer, v.log_seq, c.hash, c.size, c.symlink, c.xattrs "
+#define SK_FOLDER_SELECT \
+  "SELECT row, id, name, deleted, lamport, writer, storages, path, mode, only_globs, first_contact, root_dev, root_ino, root_fsid " \
+  "FROM folder "
+#endif
+
+/* --- transactions --- */
+SK_STATEMENT (BEGIN, "BEGIN IMMEDIATE")
+SK_STATEMENT (COMMIT, "COMMIT")
+SK_STATEMENT (ROLLBACK, "ROLLBACK")
+
+/* --- settings, repeated strings --- */
+SK_STATEMENT (SETTING_SET, "INSERT INTO setting (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = excluded.value")
+SK_STATEMENT (SETTING_GET, "SELECT value FROM setting WHERE key = ?1")
+SK_STATEMENT (INTERN_FIND, "SELECT row FROM intern WHERE value = ?1")
+SK_STATEMENT (INTERN_ADD, "INSERT INTO intern (value) VALUES (?1)")
+SK_STATEMENT (INTERN_GET, "SELECT value FROM intern WHERE row = ?1")
+
+/* --- storages and folders --- */
+SK_STATEMENT (STORAGE_LIST, "SELECT row, id, name, defined_uri, uri, deleted, lamport, writer FROM storage WHERE defined = 1 ORDER BY row")
+SK_STATEMENT (STORAGE_FIND, "SELECT row FROM storage WHERE id = ?1")
+SK_STATEMENT (STORAGE_STAMP, "SELECT row, defined, lamport, writer FROM storage WHERE id = ?1")
+SK_STATEMENT (STORAGE_ADD, "INSERT INTO storage (id, defined, name, deleted, lamport, writer) VALUES (?1, 0, x'', 0, 0, zeroblob(16))")
+SK_STATEMENT (STORAGE_DEFINE, "UPDATE storage SET defined = 1, name = ?2, defined_uri = ?3, deleted = ?4, lamport = ?5, writer = ?6 WHERE row = ?1")
+SK_STATEMENT (STORAGE_ATTACH, "UPDATE storage SET uri = ?2 WHERE row = ?1")
+SK_STATEMENT (FOLDER_LIST, SK_FOLDER_SELECT "WHERE defined = 1 ORDER BY row")
+SK_STATEMENT (FOLDER_GET, SK_FOLDER_SELECT "WHERE row = ?1")
+SK_STATEMENT (FOLDER_FIND, "SELECT row FROM folder WHERE id = ?1")
+SK_STATEMENT (FOLDER_ID, "SELECT id FROM folder WHERE row = ?1")
+SK_STATEMENT (FOLDER_STAMP, "SELECT row, defined, lamport, writer FROM folder WHERE id = ?1")
+SK_STATEMENT (FOLDER_ADD, "INSERT INTO folder (id, defined, name, deleted, lamport, writer, storages, mode, first_contact, root_dev, root_ino) "
+              "VALUES (?1, 0, x'', 0, 0, zeroblob(16), x'', 0, 0, 0, 0)")
+SK_STATEMENT (FOLDER_DEFINE, "UPDATE folder SET defined = 1, name = ?2, deleted = ?3, lamport = ?4, writer = ?5, storages = ?6 WHERE row = ?1")
+SK_STATEMENT (FOLDER_ATTACH, "UPDATE folder SET path = ?2, mode = ?3, only_globs = ?4 WHERE row = ?1")
+SK_STATEMENT (FOLDER_DETACH, "UPDATE folder SET path = NULL, mode = 0, only_globs = NULL, first_contact = 0, root_dev = 0, root_ino = 0, root_fsid = NULL WHERE row = ?1")
+SK_STATEMENT (FOLDER_NUMBERS, "UPDATE folder SET root_dev = ?2, root_ino = ?3, root_fsid = ?4 WHERE row = ?1")
+SK_STATEMENT (FOLDER_FIRST_CONTACT, "UPDATE folder SET first_contact = ?2 WHERE row = ?1")
+
+/* --- nodes --- */
+SK_STATEMENT (NODE_GET, "SELECT " SK_NODE_COLUMNS " FROM node WHERE row = ?1")
+SK_STATEMENT (NODE_BY_NAME, "SELECT " SK_NODE_COLUMNS " FROM node WHERE parent = ?1 AND name = ?2")
+SK_STATEMENT (NODE_FIND, "SELECT row FROM node WHERE parent = ?1 AND name = ?2")
+SK_STATEMENT (NODE_PLACE, "SELECT folder, parent, name FROM node WHERE row = ?1")
+SK_STATEMENT (NODE_ADD, "INSERT INTO node (folder, parent, name) VALUES (?1, ?2, ?3)")
+SK_STATEMENT (NODE_CHILDREN, "SELECT " SK_NODE_COLUMNS " FROM node WHERE parent = ?1 ORDER BY name")
+SK_STATEMENT (NODE_CHILDREN_BASE, "SELECT " SK_NODE_COLUMNS " FROM node WHERE parent = ?1 AND base_kind <> 0 ORDER BY name")
+SK_STATEMENT (NODE_DIRTY, "SELECT " SK_NODE_COLUMNS " FROM node WHERE dirty = 1 AND hold = 0 AND folder = ?1 AND row > ?2 ORDER BY row LIMIT ?3")
+SK_STATEMENT (NODE_HELD, "SELECT " SK_NODE_COLUMNS " FROM node WHERE hold <> 0 AND folder = ?1 AND (hold & ?2) <> 0 ORDER BY row LIMIT ?3")
+SK_STATEMENT (NODE_INODE, "SELECT " SK_NODE_COLUMNS " FROM node WHERE base_kind <> 0 AND folder = ?1 AND base_ino = ?2")
+SK_STATEMENT (NODE_CONTENT, "SELECT " SK_NODE_COLUMNS " FROM node WHERE base_content <> 0 AND base_content = ?1 ORDER BY row LIMIT ?2")
+SK_STATEMENT (NODE_CONTENT_ANY, "SELECT row FROM node WHERE base_content <> 0 AND base_content = ?1 LIMIT 1")
+SK_STATEMENT (NODE_UNPROVEN, "SELECT " SK_NODE_COLUMNS " FROM node WHERE base_unproven = 1 AND folder = ?1 AND row > ?2 ORDER BY row LIMIT ?3")
+SK_STATEMENT (NODE_STATE, "SELECT folder, hold, dirty, base_kind, base_content, base_mode, base_mtime, "
+              "target_kind, target_version, target_content, target_size, target_mode, target_mtime, mode_stamps FROM node WHERE row = ?1")
+SK_STATEMENT (NODE_SET_BASE, "UPDATE node SET generation = (generation + 1) & 4294967295, dirty = ?2, base_kind = ?3, base_version = ?4, base_vector = ?5, "
+              "base_content = ?6, base_mode = ?7, base_mtime = ?8, base_size = ?9, base_ino = ?10, base_dev = ?11, base_stat_mtime = ?12, "
+              "base_ctime = ?13, base_btime = ?14, base_mount_root = ?15, base_unproven = ?16 WHERE row = ?1")
+SK_STATEMENT (NODE_SET_TARGET, "UPDATE node SET dirty = ?2, target_kind = ?3, target_version = ?4, target_content = ?5, target_size = ?6, "
+              "target_mode = ?7, target_mtime = ?8 WHERE row = ?1")
+SK_STATEMENT (NODE_SET_HOLD, "UPDATE node SET hold = ?2 WHERE row = ?1")
+SK_STATEMENT (NODE_SET_STAMPS, "UPDATE node SET mode_stamps = ?2 WHERE row = ?1")
+SK_STATEMENT (NODE_LIVE_CHILDREN, "UPDATE node SET live_children = live_children + ?2 WHERE row = ?1")
+SK_STATEMENT (NODE_FORGET_BASES, "UPDATE node SET generation = (generation + 1) & 4294967295, "
+              "dirty = sk_differs (0, 0, 0, 0, target_kind, target_content, target_mode, target_mtime), "
+              "base_kind = 0, base_version = 0, base_vector = NULL, base_content = 0, base_mode = 0, base_mtime = 0, base_size = 0, base_ino = 0, "
+              "base_dev = 0, base_stat_mtime = 0, base_ctime = 0, base_btime = 0, base_mount_root = 0, base_unproven = 0 "
+              "WHERE folder = ?1 AND (base_kind <> 0 OR base_vector IS NOT NULL)")
+SK_STATEMENT (NODE_COUNTS, "SELECT target_kind, count (*), sum (target_size), sum (dirty = 1 AND hold = 0), "
+              "sum (CASE WHEN dirty = 1 AND hold = 0 AND base_content <> target_content THEN target_size ELSE 0 END) "
+              "FROM node WHERE folder = ?1 GROUP BY target_kind")
+SK_STATEMENT (NODE_TOMBSTONES, "SELECT count (*) FROM version v JOIN node n ON n.row = v.node WHERE v.kind = 4 AND v.maximal = 1 AND n.folder = ?1")
+
+/* --- versions --- */
+SK_STATEMENT (VERSION_ADD, "INSERT INTO version (node, maximal, is_virtual, origin, kind, flags, vector, lamport, writer, wall, device, meta_lamport, "
+              "meta_writer, mode, mtime, content, log_writer, log_seq) VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)")
+SK_STATEMENT (VERSION_LIST, SK_VERSION_SELECT "FROM version v JOIN content c ON c.row = v.content WHERE v.node = ?1 ORDER BY v.row")
+SK_STATEMENT (VERSION_MAXIMAL, SK_VERSION_SELECT "FROM version v JOIN content c ON c.row = v.content WHERE v.node = ?1 AND v.maximal = 1 ORDER BY v.row")
+SK_STATEMENT (VERSION_GET, SK_VERSION_SELECT "FROM version v JOIN content c ON c.row = v.content WHERE v.row = ?1")
+SK_STATEMENT (VERSION_VIRTUALS, SK_VERSION_SELECT "FROM version o JOIN version v ON v.origin <> 0 AND v.origin = o.row JOIN content c ON c.row = v.content "
+              "WHERE o.node = ?1 ORDER BY v.row")
+SK_STATEMENT (VERSION_BRIEF, "SELECT node, kind, maximal FROM version WHERE row = ?1")
+SK_STATEMENT (VERSION_SET_MAXIMAL, "UPDATE version SET maximal = ?2 WHERE row = ?1")
+SK_STATEMENT (VERSION_PUBLISH, "UPDATE version SET is_virtual = 0, origin = 0, log_writer = ?2, log_seq = ?3 WHERE row = ?1")
+SK_STATEMENT (VERSION_REMOVE, "DELETE FROM version WHERE row = ?1")
+SK_STATEMENT (VERSION_SET_META, "UPDATE version SET meta_lamport = ?2, meta_writer = ?3, mode = ?4, mtime = ?5 WHERE row = ?1")
+SK_STATEMENT (VERSION_FIND, "SELECT row FROM version WHERE node = ?1 AND content = ?2 AND vector = ?3 ORDER BY row DESC LIMIT 1")
+SK_STATEMENT (VERSION_WITH_CONTENT, "SELECT row FROM version WHERE node = ?1 AND content = ?2 ORDER BY row DESC LIMIT 1")
+
+/* --- contents and chunks --- */
+SK_STATEMENT (CONTENT_FIND, "SELECT row FROM content WHERE hash = ?1")
+SK_STATEMENT (CONTENT_LAST, "SELECT max (row) FROM content")
+SK_STATEMENT (CONTENT_ADD, "INSERT INTO content (row, hash, size, chunks, symlink, xattrs) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
+SK_STATEMENT (CONTENT_CHUNKS, "SELECT size, chunks FROM content WHERE row = ?1")
+SK_STATEMENT (CHUNK_FIND, "SELECT row, hint, hint_newer FROM chunk WHERE id = ?1 AND size = ?2")
+SK_STATEMENT (CHUNK_ADD, "INSERT INTO chunk (id, size, hint, hint_newer) VALUES (?1, ?2, ?3, 0)")
+SK_STATEMENT (CHUNK_SET_HINTS, "UPDATE chunk SET hint = ?2, hint_newer = ?3 WHERE row = ?1")
+SK_STATEMENT (CHUNK_HINTS, "SELECT row, hint, hint_newer FROM chunk WHERE id = ?1")
+SK_STATEMENT (CHUNK_RANGE, "SELECT row, id, size FROM chunk WHERE row BETWEEN ?1 AND ?2 ORDER BY row")

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Versions: every entry of a path that is kept. */
+#include "sk-index-private.h"
+
+#include <string.h>
+
+/* In the order of SK_VERSION_SELECT. */
+enum
+{
+  COL_ROW, COL_NODE, COL_MAXIMAL, COL_IS_VIRTUAL, COL_ORIGIN, COL_KIND, COL_FLAGS, COL_VECTOR, COL_LAMPORT, COL_WRITER, COL_WALL,
+  COL_DEVICE, COL_META_LAMPORT, COL_META_WRITER, COL_MODE, COL_MTIME, COL_CONTENT, COL_LOG_WRITER, COL_LOG_SEQ,
+  COL_HASH, COL_SIZE, COL_SYMLINK, COL_XATTRS
+};
+
+void
+sk_version_free (SkVersion *self)
+{
+  if (self == NULL)
+    return;
+  sk_entry_free (self->entry);
+  g_free (self);
+}
+
+/* --- adding --- */
+
+static gint64
+intern_log (SkIndex *self, const SkId *log_writer, GError **error)
+{
+  return log_writer != NULL && !sk_id_is_zero (log_writer) ? sk_intern_id (self, log_writer, error) : 0;
+}
+
+gint64
+sk_index_version_add (SkIndex *self, gint64 node, const SkEntry *entry, gboolean is_virtual, gint64 origin,
+                      const SkId *log_writer, guint64 log_seq, GError **error)
+{
+  gboolean in_log = log_writer != NULL && !sk_id_is_zero (log_writer);
+  gint64 writer = sk_intern_id (self, &entry->writer, error), meta_writer = 0, log = 0, device = 0, content = 0, row;
+  g_autoptr(GBytes) vector = sk_vector_encode (entry->vector);
+  g_autoptr(SkStatement) statement = NULL;
+
+  if (writer != 0)
+    meta_writer = sk_id_equal (&entry->writer, &entry->meta_writer) ? writer : sk_intern_id (self, &entry->meta_writer, error);
+  if (meta_writer != 0)
+    device = sk_intern (self, entry->device_name, strlen (entry->device_name), error);
+  if (device != 0)
+    log = intern_log (self, log_writer, error);
+  if (device != 0 && (!in_log || log != 0))
+    content = sk_index_content_add (self, entry, error);
+  statement = content != 0 ? sk_sql (self, SK_SQL_VERSION_ADD, error) : NULL;
+  if (statement == NULL)
+    return 0;
+
+  sk_bind_int (statement, 1, node);
+  sk_bind_int (statement, 2, is_virtual != 0);
+  sk_bind_int (statement, 3, origin);
+  sk_bind_int (statement, 4, entry->kind);
+  sk_bind_int (statement, 5, entry->flags);
+  sk_bind_bytes (statement, 6, vector);
+  sk_bind_int (statement, 7, (gint64) entry->lamport);
+  sk_bind_int (statement, 8, writer);
+  sk_bind_int (statement, 9, entry->wall);
+  sk_bind_int (statement, 10, device);
+  sk_bind_int (statement, 11, (gint64) entry->meta_lamport);
+  sk_bind_int (statement, 12, meta_writer);
+  sk_bind_int (statement, 13, entry->mode);
+  sk_bind_int (statement, 14, entry->mtime);
+  sk_bind_int (statement, 15, content);
+  sk_bind_int (statement, 16, log);
+  sk_bind_int (statement, 17, (gint64) log_seq);
+  if (!sk_run (self, statement, error))
+    return 0;
+  row = sqlite3_last_insert_rowid (self->db);
+  if (entry->kind == SK_KIND_TOMBSTONE && !sk_index_count_tombstone (self, node, 1, error))
+    return 0;
+  return row;
+}
+
+/* --- reading --- */
+
+static gboolean
+read_stamps (SkIndex *self, SkStatement *statement, SkEntry *entry, gboolean *damaged, GError **error)
+{
+  gsize len;
+  const guint8 *vector = sk_col_blob (statement, COL_VECTOR, &len);
+  GBytes *device;
+  gsize device_len;
+
+  entry->vector = sk_vector_decode (vector, len, error);
+  if (entry->vector == NULL)
+    return FALSE;
+  if (!sk_interned_id (self, sk_col_int (statement, COL_WRITER), &entry->writer, error)
+      || !sk_interned_id (self, sk_col_int (statement, COL_META_WRITER), &entry->meta_writer, error))
+    return FALSE;
+  device = sk_interned (self, sk_col_int (statement, COL_DEVICE), error);
+  if (device == NULL)
+    return FALSE;
+  entry->device_name = g_strndup (g_bytes_get_data (device, NULL), g_bytes_get_size (device));
+  g_bytes_get_data (device, &device_len);
+  entry->lamport = (guint64) sk_col_int (statement, COL_LAMPORT);
+  entry->wall = sk_col_int (statement, COL_WALL);
+  entry->meta_lamport = (guint64) sk_col_int (statement, COL_META_LAMPORT);
+  entry->mode = sk_col_bounded (statement, COL_MODE, G_MAXUINT32, damaged);
+  entry->mtime = sk_col_int (statement, COL_MTIME);
+  return TRUE;
+}
+
+/* The entry is put together here and not by sk_entry_new: its content hash is known and need not be computed again. */
+static SkEntry *
+read_entry (SkIndex *self, SkStatement *statement, GError **error)
+{
+  g_autoptr(SkEntry) entry = g_new0 (SkEntry, 1);
+  gboolean damaged = FALSE;
+  g_autoptr(GError) why = NULL;
+  gint64 folder;
+
+  entry->path = sk_index_node_locate (self, sk_col_int (statement, COL_NODE), &folder, error);
+  if (entry->path == NULL || !sk_index_folder_id (self, folder, &entry->folder, error))
+    return NULL;
+  entry->kind = sk_col_bounded (statement, COL_KIND, SK_KIND_TOMBSTONE, &damaged);
+  entry->flags = sk_col_bounded (statement, COL_FLAGS, G_MAXUINT32, &damaged);
+  sk_col_hash (statement, COL_HASH, &entry->content, &damaged);
+  entry->size = (guint64) sk_col_int (statement, COL_SIZE);
+  entry->symlink = sk_col_text (statement, COL_SYMLINK, &damaged);
+  entry->xattrs = sk_col_bytes (statement, COL_XATTRS);
+  damaged |= entry->size > SK_FILE_SIZE_MAX || (entry->kind == SK_KIND_SYMLINK) != (entry->symlink != NULL);
+  if (!read_stamps (self, statement, entry, &damaged, &why) || damaged)
+    return sk_index_damaged (self, why != NULL ? why->message : "a version is impossible", error), NULL;
+  return g_steal_pointer (&entry);
+}
+
+static SkVersion *
+read_version (SkIndex *self, SkStatement *statement, GError **error)
+{
+  g_autoptr(SkVersion) version = g_new0 (SkVersion, 1);
+  gint64 log_writer = sk_col_int (statement, COL_LOG_WRITER);
+
+  version->row = sk_col_int (statement, COL_ROW);
+  version->node = sk_col_int (statement, COL_NODE);
+  version->maximal = sk_col_int (statement, COL_MAXIMAL) != 0;
+  version->is_virtual = sk_col_int (statement, COL_IS_VIRTUAL) != 0;
+  version->origin = sk_col_int (statement, COL_ORIGIN);
+  version->log_seq = (guint64) sk_col_int (statement, COL_LOG_SEQ);
+  version->entry = read_entry (self, statement, error);
+  if (version->entry == NULL || (log_writer != 0 && !sk_interned_id (self, log_writer, &version->log_writer, error)))
+    return NULL;
+  /* The row of a directory's or tombstone's content only serves to keep its hash. */
+  if (version->entry->kind == SK_KIND_FILE || version->entry->kind == SK_KIND_SYMLINK)
+    version->content = sk_col_int (statement, COL_CONTENT);
+  return g_steal_pointer (&version);
+}
+
+static GPtrArray *
+list (SkIndex *self, SkSql id, gint64 node, GError **error)
+{
+  g_autoptr(GPtrArray) versions = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_version_free);
+  g_autoptr(SkStatement) statement = sk_sql (self, id, error);
+  SkStep step;
+
+  if (statement == NULL)
+    return NULL;
+  sk_bind_int (statement, 1, node);
+  while ((step = sk_step (self, statement, error)) == SK_STEP_ROW)
+    {
+      SkVersion *version = read_version (self, statement, error);
+
+      if (version == NULL)
+        return NULL;
+      g_ptr_array_add (versions, version);
+    }
+  return step == SK_STEP_DONE ? g_steal_pointer (&versions) : NULL;
+}
+
+GPtrArray *
+sk_index_versions (SkIndex *self, gint64 node, gboolean only_maximal, GError **error)
+{
+  return list (self, only_maximal ? SK_SQL_VERSION_MAXIMAL : SK_SQL_VERSION_LIST, node, error);
+}
+
+GPtrArray *
+sk_index_virtuals_of (SkIndex *self, gint64 node, GError **error)
+{
+  return list (self, SK_SQL_VERSION_VIRTUALS, node, error);
+}
+
+SkVersion *
+sk_index_version (SkIndex *self, gint64 row, GError **error)
+{
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_VERSION_GET, error);
+
+  if (statement == NULL)
+    return NULL;
+  sk_bind_int (statement, 1, row);
+  return sk_step (self, statement, error) == SK_STEP_ROW ? read_version (self, statement, error) : NULL;
+}
+
+/* --- finding --- */
+
+/* @vector NULL: any. */
+static gint64
+find (SkIndex *self, SkSql id, gint64 node, GBytes *vector, const SkHash *content, GError **error)
+{
+  g_autoptr(SkStatement) statement = NULL;
+  gint64 content_row = sk_index_content_find (self, content, error), row = 0;
+
+  if (content_row == 0)
+    return 0;
+  statement = sk_sql (self, id, error);
+  if (statement == NULL)
+    return 0;
+  sk_bind_int (statement, 1, node);
+  sk_bind_int (statement, 2, content_row);
+  if (vector != NULL)
+    sk_bind_bytes (statement, 3, vector);
+  sk_read_int (self, statement, 0, &row, error);
+  return row;
+}
+
+gint64
+sk_index_version_find (SkIndex *self, gint64 node, const SkVector *vector, const SkHash *content, GError **error)
+{
+  g_autoptr(GBytes) encoded = sk_vector_encode (vector);
+
+  return find (self, SK_SQL_VERSION_FIND, node, encoded, content, error);
+}
+
+gint64
+sk_index_version_with_content (SkIndex *self, gint64 node, const SkHash *content, GError **error)
+{
+  return find (self, SK_SQL_VERSION_WITH_CONTENT, node, NULL, content, error);
+}
+
+/* --- changing --- */
+
+static gboolean
+read_brief (SkIndex *self, gint64 row, gint64 *node, SkKind *kind, gboolean *maximal, GError **error)
+{
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_VERSION_BRIEF, error);
+  SkStep step;
+
+  if (statement == NULL)
+    return FALSE;
+  sk_bind_int (statement, 1, row);
+  step = sk_step (self, statement, error);
+  if (step == SK_STEP_ERROR)
+    return FALSE;
+  if (step == SK_STEP_DONE)
+    return sk_index_damaged (self, "a version is missing", error);
+  *node = sk_col_int (statement, 0);
+  *kind = (SkKind) sk_col_int (statement, 1);
+  *maximal = sk_col_int (statement, 2) != 0;
+  return TRUE;
+}
+
+gboolean
+sk_index_version_set_maximal (SkIndex *self, gint64 row, gboolean maximal, GError **error)
+{
+  g_autoptr(SkStatement) statement = NULL;
+  gboolean before;
+  SkKind kind;
+  gint64 node;
+
+  if (!read_brief (self, row, &node, &kind, &before, error))
+    return FALSE;
+  if (before == (maximal != 0))
+    return TRUE;
+  statement = sk_sql (self, SK_SQL_VERSION_SET_MAXIMAL, error);
+  if (statement == NULL)
+    return FALSE;
+  sk_bind_int (statement, 1, row);
+  sk_bind_int (statement, 2, maximal != 0);
+  if (!sk_run (self, statement, error))
+    return FALSE;
+  return kind != SK_KIND_TOMBSTONE || sk_index_count_tombstone (self, node, maximal ? 1 : -1, error);
+}
+
+gboolean
+sk_index_version_publish (SkIndex *self, gint64 row, const SkId *log_writer, guint64 log_seq, GError **error)
+{
+  gint64 writer = sk_intern_id (self, log_writer, error);
+  g_autoptr(SkStatement) statement = writer != 0 ? sk_sql (self, SK_SQL_VERSION_PUBLISH, error) : NULL;
+
+  if (statement == NULL)
+    return FALSE;
+  sk_bind_int (statement, 1, row);
+  sk_bind_int (statement, 2, writer);
+  sk_bind_int (statement, 3, (gint64) log_seq);
+  return sk_run (self, statement, error);
+}
+
+gboolean
+sk_index_version_remove (SkIndex *self, gint64 row, GError **error)
+{
+  g_autoptr(SkStatement) statement = NULL;
+  gboolean maximal;
+  SkKind kind;
+  gint64 node;
+
+  if (!read_brief (self, row, &node, &kind, &maximal, error))
+    return FALSE;
+  statement = sk_sql (self, SK_SQL_VERSION_REMOVE, error);
+  if (statement == NULL)
+    return FALSE;
+  sk_bind_int (statement, 1, row);
+  if (!sk_run (self, statement, error))
+    return FALSE;
+  return kind != SK_KIND_TOMBSTONE || !maximal || sk_index_count_tombstone (self, node, -1, error);
+}
+
+gboolean
+sk_index_version_set_meta (SkIndex *self, gint64 row, guint64 lamport, const SkId *writer, guint32 mode, gint64 mtime, GError **error)
+{
+  gint64 writer_row = sk_intern_id (self, writer, error);
+  g_autoptr(SkStatement) statement = writer_row != 0 ? sk_sql (self, SK_SQL_VERSION_SET_META, error) : NULL;
+
+  if (statement == NULL)
+    return FALSE;
+  sk_bind_int (statement, 1, row);
+  sk_bind_int (statement, 2, (gint64) lamport);
+  sk_bind_int (statement, 3, writer_row);
+  sk_bind_int (statement, 4, mode);
+  sk_bind_int (statement, 5, mtime);
+  return sk_run (self, statement, error);
+}
