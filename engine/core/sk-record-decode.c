@@ -19,7 +19,7 @@ typedef struct
   GArray *chunk_sizes;     /* guint32 */
   GString *base;           /* path bytes of the entry record before */
   gboolean base_known;
-  gsize memory;            /* taken by the records so far */
+  gsize memory, budget;    /* bytes taken by the records so far, and at most */
 } Decoder;
 
 static void
@@ -36,7 +36,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Decoder, decoder_clear)
 static gboolean
 take_memory (Decoder *self, gsize n, GError **error)
 {
-  if (n > SK_BODY_MEMORY_MAX - self->memory)
+  if (n > self->budget - self->memory)
     return sk_fail (error, SK_ERROR_LIMIT, "The records of one segment would take too much memory");
   self->memory += n;
   return TRUE;
@@ -493,7 +493,13 @@ report (GPtrArray *refused, guint number, const GError *error)
 GPtrArray *
 sk_records_decode (const guint8 *data, gsize len, GPtrArray *refused, GError **error)
 {
-  g_auto(Decoder) self = { .base = g_string_new (NULL), .base_known = TRUE };
+  return sk_records_decode_within (data, len, SK_BODY_MEMORY_MAX, refused, error);
+}
+
+GPtrArray *
+sk_records_decode_within (const guint8 *data, gsize len, gsize budget, GPtrArray *refused, GError **error)
+{
+  g_auto(Decoder) self = { .base = g_string_new (NULL), .base_known = TRUE, .budget = budget };
   g_autoptr(GPtrArray) records = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_record_free);
   SkReader r, frames;
   guint8 version;

@@ -13,3 +13,5 @@ gsize sk_record_memory (const SkRecord *self);
 gboolean sk_record_check (const SkRecord *self, GError **error);
 /* "entry \"a/b\"", "pack put", for reports. (transfer full) */
 char *sk_record_describe (const SkRecord *self);
+/* As sk_records_decode, with another budget of memory (SK_BODY_MEMORY_MAX there). */
+GPtrArray *sk_records_decode_within (const guint8 *data, gsize len, gsize budget, GPtrArray *refused, GError **error);
