@@ -85,25 +85,18 @@ suffix_length (const char *text)
   return (gsize) (stop + 1 - text);
 }
 
-/* Finds the suffix of a name that already is a conflict copy: between the name and its extension. */
+/* Finds the suffix of a name that already is a conflict copy: at its end, or before something like an extension. */
 static gboolean
 find_suffix (const char *name, gsize *at, gsize *len)
 {
   for (const char *p = strstr (name, SUFFIX_BEGIN); p != NULL; p = strstr (p + 1, SUFFIX_BEGIN))
     {
       gsize n = suffix_length (p);
-      /* What is left without the suffix gets the suffix back at the same place exactly when that place is the one
-       * before the extension. */
-      g_autofree char *plain = NULL;
-      g_autofree char *suffix = NULL;
-      g_autofree char *again = NULL;
+      const char *rest = p + n;
 
       if (n == 0 || p == name)
         continue;
-      plain = g_strdup_printf ("%.*s%s", (int) (p - name), name, p + n);
-      suffix = g_strndup (p, n);
-      again = sk_name_with_suffix (plain, suffix);
-      if (strcmp (again, name) != 0)
+      if (rest[0] != '\0' && (rest[0] != '.' || rest[strcspn (rest, " \t\n()")] != '\0'))
         continue;
       *at = (gsize) (p - name);
       *len = n;
