@@ -27,8 +27,6 @@ struct _SkIndex
   GHashTable *folder_ids;        /* gint64 folder row -> SkId */
   GHashTable *counts;            /* gint64 folder row -> SkFolderCounts */
   gint64 next_content;           /* 0: not read yet */
-  gint64 last_pack_storage;      /* row of last_pack_storage_id; 0: none */
-  SkId last_pack_storage_id;
   SkOffsetCache *offsets;
 };
 

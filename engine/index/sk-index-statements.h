@@ -107,3 +107,45 @@ SK_STATEMENT (CHUNK_ADD, "INSERT INTO chunk (id, size, hint, hint_newer) VALUES 
 SK_STATEMENT (CHUNK_SET_HINTS, "UPDATE chunk SET hint = ?2, hint_newer = ?3 WHERE row = ?1")
 SK_STATEMENT (CHUNK_HINTS, "SELECT row, hint, hint_newer FROM chunk WHERE id = ?1")
 SK_STATEMENT (CHUNK_RANGE, "SELECT row, id, size FROM chunk WHERE row BETWEEN ?1 AND ?2 ORDER BY row")
+
+/* --- packs --- */
+SK_STATEMENT (PACK_FIND, "SELECT row, filled FROM pack WHERE storage = ?1 AND name = ?2")
+SK_STATEMENT (PACK_ADD, "INSERT INTO pack (storage, name, epoch, size, filled, state, state_wall) VALUES (?1, ?2, ?3, ?4, ?5, 0, 0)")
+SK_STATEMENT (PACK_FILL, "UPDATE pack SET epoch = ?2, size = ?3, filled = 1 WHERE row = ?1")
+SK_STATEMENT (PACK_SET_STATE, "UPDATE pack SET state = ?2, state_by = ?3, state_wall = ?4 WHERE row = ?1")
+SK_STATEMENT (PACK_LIST, "SELECT row, storage, name, epoch, size, state, state_by, state_wall FROM pack WHERE storage = ?1 AND filled = 1 ORDER BY name")
+SK_STATEMENT (PACK_GET, "SELECT s.id, p.name, p.epoch, p.size FROM pack p JOIN storage s ON s.row = p.storage WHERE p.row = ?1")
+SK_STATEMENT (PLACE_ADD, "INSERT INTO place (pack, chunk, start, stored_len, method) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING")
+SK_STATEMENT (PLACE_CHUNKS, "SELECT chunk FROM place WHERE pack = ?1")
+SK_STATEMENT (PLACE_ROWS, "SELECT c.id, l.start, l.stored_len, c.size, l.method FROM place l JOIN chunk c ON c.row = l.chunk WHERE l.pack = ?1 ORDER BY l.start")
+SK_STATEMENT (CHUNK_HELD, "SELECT p.storage FROM chunk c JOIN place l ON l.chunk = c.row JOIN pack p ON p.row = l.pack WHERE c.id = ?1 AND p.state = 0")
+SK_STATEMENT (CHUNK_PLACES, "SELECT p.storage, p.name, p.epoch, p.size, p.state, c.id, l.start, l.stored_len, c.size, l.method FROM chunk c "
+              "JOIN place l ON l.chunk = c.row JOIN pack p ON p.row = l.pack WHERE c.id = ?1 AND p.state <> 2 ORDER BY p.state, p.name")
+
+SK_STATEMENT (MARK_VERSIONS, "SELECT content FROM version")
+SK_STATEMENT (MARK_BASES, "SELECT base_content FROM node WHERE base_content <> 0")
+SK_STATEMENT (MARK_CONTENTS, "SELECT row, chunks FROM content")
+
+/* --- log positions, segments, members --- */
+SK_STATEMENT (POSITION_SET, "INSERT INTO position (writer, seq, hash) VALUES (?1, ?2, ?3) "
+              "ON CONFLICT (writer) DO UPDATE SET seq = excluded.seq, hash = excluded.hash")
+SK_STATEMENT (POSITION_GET, "SELECT writer, seq, hash FROM position WHERE writer = ?1")
+SK_STATEMENT (POSITION_LIST, "SELECT writer, seq, hash FROM position ORDER BY writer")
+SK_STATEMENT (STORAGE_POSITION_SET, "INSERT INTO storage_position (storage, written, writer, seq, hash) VALUES (?1, ?2, ?3, ?4, ?5) "
+              "ON CONFLICT (storage, written, writer) DO UPDATE SET seq = excluded.seq, hash = excluded.hash")
+SK_STATEMENT (STORAGE_POSITION_LIST, "SELECT writer, seq, hash FROM storage_position WHERE storage = ?1 AND written = ?2 ORDER BY writer")
+SK_STATEMENT (SEGMENT_ADD, "INSERT INTO segment (writer, seq, hash, object) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (writer, seq, hash) DO NOTHING")
+SK_STATEMENT (SEGMENT_GET, "SELECT object, hash FROM segment WHERE row = (SELECT min (row) FROM segment WHERE writer = ?1 AND seq = ?2)")
+SK_STATEMENT (SEGMENT_DROP, "DELETE FROM segment WHERE writer = ?1 AND seq <= ?2")
+SK_STATEMENT (MEMBER_ADD, "INSERT INTO member (hash, record) VALUES (?1, ?2) ON CONFLICT (hash) DO NOTHING")
+SK_STATEMENT (MEMBER_LIST, "SELECT record FROM member ORDER BY row")
+
+/* --- issues and activity --- */
+SK_STATEMENT (ISSUE_RAISE, "INSERT INTO issue (key, kind, folder, path, text, since) VALUES (?1, ?2, ?3, ?4, ?5, ?6) "
+              "ON CONFLICT (key) DO UPDATE SET text = excluded.text WHERE text <> excluded.text")
+SK_STATEMENT (ISSUE_CLEAR, "DELETE FROM issue WHERE key = ?1")
+SK_STATEMENT (ISSUE_CLEAR_PREFIX, "DELETE FROM issue WHERE key >= ?1 AND substr (key, 1, length (?1)) = ?1")
+SK_STATEMENT (ISSUE_LIST, "SELECT row, key, kind, folder, path, text, since FROM issue ORDER BY row")
+SK_STATEMENT (ACTIVITY_ADD, "INSERT INTO activity (wall, kind, folder, path, detail) VALUES (?1, ?2, ?3, ?4, ?5)")
+SK_STATEMENT (ACTIVITY_TRIM, "DELETE FROM activity WHERE row <= ?1")
+SK_STATEMENT (ACTIVITY_LIST, "SELECT row, wall, kind, folder, path, detail FROM activity ORDER BY row DESC LIMIT ?1")

@@ -295,7 +295,6 @@ sk_index_drop_caches (SkIndex *self)
   g_hash_table_remove_all (self->counts);
   g_clear_pointer (&self->offsets, sk_offset_cache_free);
   self->next_content = 0;
-  self->last_pack_storage = 0;
 }
 
 static gboolean

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Packs and where chunks are stored. RULES A2 to A4: a chunk is held only by packs that nobody has condemned, in a storage that
+ * counts for the folder. */
+#include "sk-index-private.h"
+
+#include <string.h>
+
+static gboolean
+find_pack (SkIndex *self, gint64 storage, const SkHash *name, gint64 *row, gboolean *filled, GError **error)
+{
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_PACK_FIND, error);
+  SkStep step;
+
+  if (statement == NULL)
+    return FALSE;
+  sk_bind_int (statement, 1, storage);
+  sk_bind_hash (statement, 2, name);
+  step = sk_step (self, statement, error);
+  *row = step == SK_STEP_ROW ? sk_col_int (statement, 0) : 0;
+  *filled = step == SK_STEP_ROW && sk_col_int (statement, 1) != 0;
+  return step != SK_STEP_ERROR;
+}
+
+static gint64
+insert_pack (SkIndex *self, gint64 storage, const SkHash *name, const SkId *epoch, guint64 size, gboolean filled, GError **error)
+{
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_PACK_ADD, error);
+
+  if (statement == NULL)
+    return 0;
+  sk_bind_int (statement, 1, storage);
+  sk_bind_hash (statement, 2, name);
+  sk_bind_id (statement, 3, epoch);
+  sk_bind_int (statement, 4, (gint64) size);
+  sk_bind_int (statement, 5, filled);
+  return sk_run (self, statement, error) ? sqlite3_last_insert_rowid (self->db) : 0;
+}
+
+static gboolean
+fill_pack (SkIndex *self, gint64 row, const SkPackPut *pack, GError **error)
+{
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_PACK_FILL, error);
+
+  if (statement == NULL)
+    return FALSE;
+  sk_bind_int (statement, 1, row);
+  sk_bind_id (statement, 2, &pack->epoch);
+  sk_bind_int (statement, 3, (gint64) pack->size);
+  return sk_run (self, statement, error);
+}
+
+static gboolean
+add_place (SkIndex *self, gint64 pack, const SkPackRow *row, GError **error)
+{
+  gint64 chunk = sk_index_chunk_ensure (self, &row->id, row->plain_len, 0, NULL, error);
+  g_autoptr(SkStatement) statement = chunk != 0 ? sk_sql (self, SK_SQL_PLACE_ADD, error) : NULL;
+
+  if (statement == NULL)
+    return FALSE;
+  sk_bind_int (statement, 1, pack);
+  sk_bind_int (statement, 2, chunk);
+  sk_bind_int (statement, 3, (gint64) row->offset);
+  sk_bind_int (statement, 4, row->stored_len);
+  sk_bind_int (statement, 5, row->method);
+  return sk_run (self, statement, error);
+}
+
+gboolean
+sk_index_pack_add (SkIndex *self, const SkPackPut *pack, GError **error)
+{
+  gint64 storage = sk_index_storage_ensure (self, &pack->storage, error), row;
+  gboolean filled;
+
+  if (storage == 0 || !find_pack (self, storage, &pack->name, &row, &filled, error))
+    return FALSE;
+  if (filled)
+    return TRUE;
+  /* Somebody's word about a pack may arrive before the record that describes it. */
+  if (row != 0 && !fill_pack (self, row, pack, error))
+    return FALSE;
+  if (row == 0)
+    row = insert_pack (self, storage, &pack->name, &pack->epoch, pack->size, TRUE, error);
+  if (row == 0)
+    return FALSE;
+  for (guint i = 0; pack->rows != NULL && i < pack->rows->len; i++)
+    if (!add_place (self, row, &g_array_index (pack->rows, SkPackRow, i), error))
+      return FALSE;
+  return TRUE;
+}
+
+gboolean
+sk_index_pack_set_state (SkIndex *self, gint64 storage, const SkHash *name, SkPackState state, const SkId *by, gint64 wall, GError **error)
+{
+  static const SkId unknown = { 0 };
+  g_autoptr(SkStatement) statement = NULL;
+  gboolean filled;
+  gint64 row;
+
+  if (!find_pack (self, storage, name, &row, &filled, error))
+    return FALSE;
+  if (row == 0)
+    row = insert_pack (self, storage, name, &unknown, 0, FALSE, error);
+  statement = row != 0 ? sk_sql (self, SK_SQL_PACK_SET_STATE, error) : NULL;
+  if (statement == NULL)
+    return FALSE;
+  sk_bind_int (statement, 1, row);
+  sk_bind_int (statement, 2, state);
+  if (by != NULL)
+    sk_bind_id (statement, 3, by);
+  sk_bind_int (statement, 4, wall);
+  return sk_run (self, statement, error);
+}
+
+/* --- who holds a chunk --- */
+
+static gboolean
+is_one_of (gint64 storage, const gint64 *storages, guint n)
+{
+  for (guint i = 0; i < n; i++)
+    if (storages[i] == storage)
+      return TRUE;
+  return FALSE;
+}
+
+static gboolean
+chunk_held (SkIndex *self, const SkHash *id, const gint64 *storages, guint n, gboolean *held, GError **error)
+{
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_CHUNK_HELD, error);
+  SkStep step = SK_STEP_DONE;
+
+  *held = FALSE;
+  if (statement == NULL)
+    return FALSE;
+  sk_bind_hash (statement, 1, id);
+  while (!*held && (step = sk_step (self, statement, error)) == SK_STEP_ROW)
+    *held = is_one_of (sk_col_int (statement, 0), storages, n);
+  return step != SK_STEP_ERROR;
+}
+
+gboolean
+sk_index_chunks_held (SkIndex *self, const SkHash *ids, guint n, const gint64 *storages, guint n_storages, gboolean *held, GError **error)
+{
+  for (guint i = 0; i < n; i++)
+    if (!chunk_held (self, &ids[i], storages, n_storages, &held[i], error))
+      return FALSE;
+  return TRUE;
+}
+
+GArray *
+sk_index_chunk_places (SkIndex *self, const SkHash *id, GError **error)
+{
+  g_autoptr(GArray) places = g_array_new (FALSE, TRUE, sizeof (SkChunkPlace));
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_CHUNK_PLACES, error);
+  gboolean damaged = FALSE;
+  SkStep step;
+
+  if (statement == NULL)
+    return NULL;
+  sk_bind_hash (statement, 1, id);
+  while ((step = sk_step (self, statement, error)) == SK_STEP_ROW)
+    {
+      SkChunkPlace place = { .storage = sk_col_int (statement, 0) };
+
+      sk_col_hash (statement, 1, &place.pack, &damaged);
+      sk_col_id (statement, 2, &place.epoch, &damaged);
+      place.pack_size = (guint64) sk_col_int (statement, 3);
+      place.condemned = sk_col_int (statement, 4) != SK_PACK_LIVE;
+      sk_col_hash (statement, 5, &place.row.id, &damaged);
+      place.row.offset = sk_col_bounded (statement, 6, SK_PACK_SIZE_MAX, &damaged);
+      place.row.stored_len = sk_col_bounded (statement, 7, SK_PACK_SIZE_MAX, &damaged);
+      place.row.plain_len = sk_col_bounded (statement, 8, SK_CHUNK_SIZE_MAX, &damaged);
+      place.row.method = sk_col_bounded (statement, 9, G_MAXUINT8, &damaged);
+      g_array_append_val (places, place);
+    }
+  if (damaged)
+    return sk_index_damaged (self, "the place of a chunk is impossible", error), NULL;
+  return step == SK_STEP_DONE ? g_steal_pointer (&places) : NULL;
+}
+
+/* --- which chunks are in use --- */
+
+/* One bit per row. */
+#define BITS_MAX (G_GINT64_CONSTANT (1) << 31)    /* 256 MiB; a larger row number means a damaged file */
+typedef struct { GByteArray *bytes; } Bits;
+
+static gboolean
+bits_get (const Bits *self, gint64 at)
+{
+  return at > 0 && (guint64) at / 8 < self->bytes->len && (self->bytes->data[at / 8] >> (at % 8) & 1) != 0;
+}
+
+static gboolean
+bits_set (Bits *self, gint64 at)
+{
+  guint need, before = self->bytes->len;
+
+  if (at <= 0 || at >= BITS_MAX)
+    return FALSE;
+  need = (guint) (at / 8 + 1);
+  if (need > before)
+    {
+      need = MAX (need, MIN (before * 2, (guint) (BITS_MAX / 8)));
+      g_byte_array_set_size (self->bytes, need);
+      memset (self->bytes->data + before, 0, need - before);
+    }
+  self->bytes->data[at / 8] |= (guint8) (1u << (at % 8));
+  return TRUE;
+}
+
+static gboolean
+mark_column (SkIndex *self, SkSql id, Bits *out, GError **error)
+{
+  g_autoptr(SkStatement) statement = sk_sql (self, id, error);
+  SkStep step;
+
+  if (statement == NULL)
+    return FALSE;
+  while ((step = sk_step (self, statement, error)) == SK_STEP_ROW)
+    if (!bits_set (out, sk_col_int (statement, 0)))
+      return sk_index_damaged (self, "a content has an impossible row", error);
+  return step == SK_STEP_DONE;
+}
+
+static gboolean
+mark_list (const guint8 *data, gsize len, Bits *chunks)
+{
+  g_autoptr(GArray) items = sk_chunk_list_decode (data, len);
+
+  for (guint i = 0; items != NULL && i < items->len; i++)
+    {
+      gint64 chunk = g_array_index (items, SkChunkListItem, i).chunk;
+
+      if (chunk != 0 && !bits_set (chunks, chunk))
+        return FALSE;
+    }
+  return items != NULL;
+}
+
+/* Chunks of contents that a kept version has, or that a file of this disk has. */
+static gboolean
+mark_chunks (SkIndex *self, Bits *contents, Bits *chunks, GError **error)
+{
+  g_autoptr(SkStatement) statement = NULL;
+  SkStep step;
+
+  if (!mark_column (self, SK_SQL_MARK_VERSIONS, contents, error) || !mark_column (self, SK_SQL_MARK_BASES, contents, error))
+    return FALSE;
+  statement = sk_sql (self, SK_SQL_MARK_CONTENTS, error);
+  if (statement == NULL)
+    return FALSE;
+  while ((step = sk_step (self, statement, error)) == SK_STEP_ROW)
+    {
+      gsize len;
+      const guint8 *data = sk_col_blob (statement, 1, &len);
+
+      /* What cannot be read is not known to be unused: the caller must not go on. */
+      if (bits_get (contents, sk_col_int (statement, 0)) && !mark_list (data, len, chunks))
+        return sk_index_damaged (self, "a chunk list cannot be read", error);
+    }
+  return step == SK_STEP_DONE;
+}
+
+/* --- lists of packs --- */
+
+static gboolean
+count_chunks (SkIndex *self, SkPackInfo *info, const Bits *live, GError **error)
+{
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_PLACE_CHUNKS, error);
+  SkStep step;
+
+  if (statement == NULL)
+    return FALSE;
+  sk_bind_int (statement, 1, info->row);
+  while ((step = sk_step (self, statement, error)) == SK_STEP_ROW)
+    {
+      info->chunks++;
+      info->live_chunks += bits_get (live, sk_col_int (statement, 0));
+    }
+  return step == SK_STEP_DONE;
+}
+
+static gboolean
+read_packs (SkIndex *self, gint64 storage, GArray *packs, GError **error)
+{
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_PACK_LIST, error);
+  gboolean damaged = FALSE;
+  SkStep step;
+
+  if (statement == NULL)
+    return FALSE;
+  sk_bind_int (statement, 1, storage);
+  while ((step = sk_step (self, statement, error)) == SK_STEP_ROW)
+    {
+      SkPackInfo info = { .row = sk_col_int (statement, 0), .storage = sk_col_int (statement, 1) };
+
+      sk_col_hash (statement, 2, &info.name, &damaged);
+      sk_col_id (statement, 3, &info.epoch, &damaged);
+      info.size = (guint64) sk_col_int (statement, 4);
+      info.state = sk_col_bounded (statement, 5, SK_PACK_GONE, &damaged);
+      sk_col_id (statement, 6, &info.by, &damaged);
+      info.wall = sk_col_int (statement, 7);
+      g_array_append_val (packs, info);
+    }
+  if (damaged)
+    return sk_index_damaged (self, "a pack is impossible", error);
+  return step == SK_STEP_DONE;
+}
+
+GArray *
+sk_index_packs (SkIndex *self, gint64 storage, GError **error)
+{
+  g_autoptr(GArray) packs = g_array_new (FALSE, FALSE, sizeof (SkPackInfo));
+  g_autoptr(GByteArray) content_bits = g_byte_array_new ();
+  g_autoptr(GByteArray) chunk_bits = g_byte_array_new ();
+  Bits contents = { content_bits }, chunks = { chunk_bits };
+
+  if (!read_packs (self, storage, packs, error) || !mark_chunks (self, &contents, &chunks, error))
+    return NULL;
+  for (guint i = 0; i < packs->len; i++)
+    if (!count_chunks (self, &g_array_index (packs, SkPackInfo, i), &chunks, error))
+      return NULL;
+  return g_steal_pointer (&packs);
+}
+
+static gboolean
+read_pack_rows (SkIndex *self, gint64 pack, GArray *rows, GError **error)
+{
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_PLACE_ROWS, error);
+  gboolean damaged = FALSE;
+  SkStep step;
+
+  if (statement == NULL)
+    return FALSE;
+  sk_bind_int (statement, 1, pack);
+  while ((step = sk_step (self, statement, error)) == SK_STEP_ROW)
+    {
+      SkPackRow row = { 0 };
+
+      sk_col_hash (statement, 0, &row.id, &damaged);
+      row.offset = sk_col_bounded (statement, 1, SK_PACK_SIZE_MAX, &damaged);
+      row.stored_len = sk_col_bounded (statement, 2, SK_PACK_SIZE_MAX, &damaged);
+      row.plain_len = sk_col_bounded (statement, 3, SK_CHUNK_SIZE_MAX, &damaged);
+      row.method = sk_col_bounded (statement, 4, G_MAXUINT8, &damaged);
+      g_array_append_val (rows, row);
+    }
+  if (damaged)
+    return sk_index_damaged (self, "the table of a pack is impossible", error);
+  return step == SK_STEP_DONE;
+}
+
+GPtrArray *
+sk_index_pack_rows (SkIndex *self, gint64 pack, GError **error)
+{
+  g_autoptr(GPtrArray) result = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_pack_put_free);
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_PACK_GET, error);
+  gboolean damaged = FALSE;
+  SkPackPut *put;
+  SkStep step;
+
+  if (statement == NULL)
+    return NULL;
+  sk_bind_int (statement, 1, pack);
+  step = sk_step (self, statement, error);
+  if (step == SK_STEP_ERROR)
+    return NULL;
+  if (step == SK_STEP_DONE)
+    return sk_fail (error, SK_ERROR_NOT_FOUND, "The database %s does not know the pack that was asked for", self->path), NULL;
+  put = g_new0 (SkPackPut, 1);
+  put->rows = g_array_new (FALSE, FALSE, sizeof (SkPackRow));
+  g_ptr_array_add (result, put);
+  sk_col_id (statement, 0, &put->storage, &damaged);
+  sk_col_hash (statement, 1, &put->name, &damaged);
+  sk_col_id (statement, 2, &put->epoch, &damaged);
+  put->size = (guint64) sk_col_int (statement, 3);
+  if (damaged)
+    return sk_index_damaged (self, "a pack is impossible", error), NULL;
+  return read_pack_rows (self, pack, put->rows, error) ? g_steal_pointer (&result) : NULL;
+}
