@@ -6,10 +6,24 @@
 #include "sk-session.h"
 
 typedef struct _SkControl SkControl;
-/* Serves @session; on the thread-default context. Commands run on task threads, at most 16 at once; "status" is answered at once. */
+/* Serves @session; on the thread-default context. Commands run on task threads, at most 16 at once; "status" and "report" are
+ * answered at once. The home's lock is held by @session, so a socket that is there already was left by a crash and is replaced. */
 SkControl *sk_control_new (SkSession *session, const char *home, GError **error);
+/* On the same thread. Takes no more calls, cancels those that run, waits for them and sends their answers. */
 void sk_control_free (SkControl *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkControl, sk_control_free)
+/* The session has a new report: it is sent to every connection that asked for one. Any thread, but not while sk_control_free runs. */
+void sk_control_report_changed (SkControl *self);
 /* Client side, blocking: NULL without error when no engine runs on this home. */
 GDBusConnection *sk_control_connect (const char *home, GCancellable *cancellable, GError **error);
+/* Blocks until the answer; iterates a context of its own. A cancelled call is cancelled in the engine as well and its answer awaited
+ * for a while. IO: the engine ended meanwhile. */
 GVariant *sk_control_call (GDBusConnection *connection, const char *name, GVariant *args, SkProgressFunc progress, gpointer user_data,
                            GCancellable *cancellable, GError **error);
+
+#define SK_CONTROL_PATH "/org/skerry/Control"
+#define SK_CONTROL_INTERFACE "org.skerry.Control"
+/* Makes the codes of SK_ERROR known to D-Bus; called by the functions above. */
+void sk_control_register_errors (void);
+/* Path of the socket as this process can reach it: @dir is the open home. (transfer full) */
+char *sk_control_socket (const char *home, int dir);
