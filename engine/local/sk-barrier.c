@@ -194,28 +194,35 @@ add (SkRoot *root, const SkHeld *item)
   g_mutex_unlock (&self->lock);
 }
 
-void
-sk_barrier_add_file (SkRoot *root, int fd)
+/* A descriptor to wait with. Read-only where that is possible: one for writing would keep a program that was just placed from being
+ * run (ETXTBSY) and a disk from being unmounted. */
+static int
+open_again (int fd)
 {
-  add (root, &(SkHeld) { .fd = fd });
+  char path[32];
+  int again;
+
+  g_snprintf (path, sizeof path, "/proc/self/fd/%d", fd);
+  again = open (path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  return again >= 0 ? again : fcntl (fd, F_DUPFD_CLOEXEC, 0);
 }
 
-void
-sk_barrier_add_dir (SkRoot *root, int dir)
+static void
+add_copy (SkRoot *root, int fd, gboolean dir)
 {
   SkWriterState *self = sk_writer_state (root);
-  SkHeld item = { .fd = -1, .dir = TRUE };
+  SkHeld item = { .fd = -1, .dir = dir };
   gboolean covered;
   struct stat st;
 
   g_mutex_lock (&self->lock);
   covered = self->more;
   g_mutex_unlock (&self->lock);
-  if (covered || fstat (dir, &st) != 0)
+  if (covered || fstat (fd, &st) != 0)
     return;
   item.dev = st.st_dev;
   item.ino = st.st_ino;
-  item.fd = fcntl (dir, F_DUPFD_CLOEXEC, 0);
+  item.fd = dir ? fcntl (fd, F_DUPFD_CLOEXEC, 0) : open_again (fd);
   if (item.fd >= 0)
     {
       add (root, &item);
@@ -225,6 +232,18 @@ sk_barrier_add_dir (SkRoot *root, int dir)
   g_mutex_lock (&self->lock);
   self->more = TRUE;
   g_mutex_unlock (&self->lock);
+}
+
+void
+sk_barrier_add_file (SkRoot *root, int fd)
+{
+  add_copy (root, fd, FALSE);
+}
+
+void
+sk_barrier_add_dir (SkRoot *root, int dir)
+{
+  add_copy (root, dir, TRUE);
 }
 
 /* ---- the barrier ---- */

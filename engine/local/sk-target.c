@@ -241,28 +241,13 @@ remember_inode (SkRoot *root, const SkSpot *spot, const SkStat *now)
   if (fd < 0)
     return;
   if (now->kind == SK_KIND_FILE)
-    {
-      sk_barrier_add_file (root, fd);
-      return;
-    }
-  sk_barrier_add_dir (root, fd);
+    sk_barrier_add_file (root, fd);
+  else
+    sk_barrier_add_dir (root, fd);
   close (fd);
 }
 
 /* ---- files ---- */
-
-static gboolean
-place_durably (SkRoot *root, int fd, gboolean batch, GError **error)
-{
-  if (!batch)
-    return sk_root_barrier (root, error);
-  /* The partial's own descriptor is closed by its owner. */
-  fd = fcntl (fd, F_DUPFD_CLOEXEC, 0);
-  if (fd < 0)
-    return sk_root_barrier (root, error);
-  sk_barrier_add_file (root, fd);
-  return TRUE;
-}
 
 gboolean
 sk_target_place (SkRoot *root, SkPartial *partial, const char *path, const SkStat *expected, const SkMeta *meta,
@@ -296,7 +281,10 @@ sk_target_place (SkRoot *root, SkPartial *partial, const char *path, const SkSta
     return FALSE;
   if (!sk_stat_at (fd, "", out))
     return sk_write_fail (error, root, errno, "look at", path);
-  return place_durably (root, fd, batch, error);
+  if (!batch)
+    return sk_root_barrier (root, error);
+  sk_barrier_add_file (root, fd);
+  return TRUE;
 }
 
 /* A finished file at @own, not in its place yet. Returns its descriptor, or -1 with errno. */
@@ -352,7 +340,7 @@ sk_target_write_small (SkRoot *root, const char *path, const guint8 *data, gsize
     return sk_write_fail (error, root, errno, "look at", path);
   if (!batch)
     return sk_root_barrier (root, error);
-  sk_barrier_add_file (root, g_steal_fd (&file.fd));
+  sk_barrier_add_file (root, file.fd);
   return TRUE;
 }
 

@@ -126,7 +126,9 @@ sk_trash_slot (SkRoot *root, const char *batch, const char *path, const char **n
         return dir;
       if (failed != NULL)
         {
-          g_propagate_error (error, g_steal_pointer (&failed));
+          g_autofree char *shown = sk_path_display (path);
+
+          g_propagate_prefixed_error (error, g_steal_pointer (&failed), "Cannot move \"%s\" to the trash: ", shown);
           return -1;
         }
     }

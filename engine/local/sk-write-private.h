@@ -55,9 +55,9 @@ int sk_trash_slot (SkRoot *root, const char *batch, const char *path, const char
 void sk_trash_note (SkRoot *root, const SkStat *stat);
 
 /* --- barrier --- */
-/* Takes over @fd of a file whose bytes the next barrier makes durable. */
+/* A file whose bytes and metadata, and a directory in which a name changed, are made durable by the next barrier. The descriptors
+ * stay the caller's. */
 void sk_barrier_add_file (SkRoot *root, int fd);
-/* A directory in which a name changed; @dir stays the caller's. */
 void sk_barrier_add_dir (SkRoot *root, int dir);
 /* Now. Return 0 or an errno. */
 int sk_barrier_sync_file (SkRoot *root, int fd);
