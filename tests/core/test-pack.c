@@ -157,6 +157,31 @@ test_limits (Fixture *f, gconstpointer data)
 }
 
 static void
+test_row_validity (Fixture *f, gconstpointer data)
+{
+  static const struct { SkPackRow row; gboolean valid; } cases[] = {
+    { { .plain_len = 1, .stored_len = 41, .method = SK_METHOD_RAW }, TRUE },
+    { { .plain_len = SK_CHUNK_SIZE_MAX, .stored_len = SK_CHUNK_SIZE_MAX + 40, .method = SK_METHOD_RAW }, TRUE },
+    { { .plain_len = SK_CHUNK_SIZE_MAX, .stored_len = 41, .method = SK_METHOD_ZSTD }, TRUE },
+    { { .plain_len = SK_CHUNK_SIZE_MAX + 1, .stored_len = SK_CHUNK_SIZE_MAX + 41, .method = SK_METHOD_RAW }, FALSE },
+    { { .plain_len = SK_CHUNK_SIZE_MAX + 1, .stored_len = 100, .method = SK_METHOD_ZSTD }, FALSE },
+    { { .plain_len = G_MAXUINT32, .stored_len = 39, .method = SK_METHOD_RAW }, FALSE },      /* a sum that wraps */
+    { { .plain_len = 0, .stored_len = 40, .method = SK_METHOD_RAW }, FALSE },
+    { { .plain_len = 60, .stored_len = 40, .method = SK_METHOD_ZSTD }, FALSE },
+    { { .plain_len = 60, .stored_len = 100, .method = SK_METHOD_ZSTD }, FALSE },
+    { { .plain_len = 60, .stored_len = 100, .method = (SkMethod) 2 }, FALSE },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_assert_cmpint (sk_pack_row_is_valid (&cases[i].row), ==, cases[i].valid);
+      if (!cases[i].valid)
+        g_assert_null (sk_pack_open_chunk (&cases[i].row, NULL, cases[i].row.stored_len, &forge_vault,
+                                           sk_keyring_current (f->keys), f->keys, f->z, NULL));
+    }
+}
+
+static void
 test_many_rows (Fixture *f, gconstpointer data)
 {
   g_autoptr(SkPackBuilder) builder = sk_pack_builder_new (&forge_vault, f->keys, NULL);
@@ -220,6 +245,35 @@ test_chunk_is_bound (Fixture *f, gconstpointer data)
   row = g_array_index (rows, SkPackRow, 4);
   row.stored_len--;
   assert_does_not_open (f, &row, bytes + row.offset, &forge_vault, &epoch, f->keys);
+}
+
+/* The associated data as FORMAT.md lists it, and nothing else, opens a chunk. */
+static void
+test_exact_bytes (Fixture *f, gconstpointer data)
+{
+  SkHash name;
+  g_autoptr(GArray) rows = NULL;
+  g_autoptr(GBytes) object = make_pack (f, f->keys, &name, &rows);
+  const SkId *epoch = sk_keyring_current (f->keys);
+  SkKey key;
+
+  g_assert_true (sk_keyring_get (f->keys, epoch, SK_USE_CHUNK, &key, NULL));
+  for (guint i = 0; i < rows->len; i++)
+    {
+      const SkPackRow *row = &g_array_index (rows, SkPackRow, i);
+      const guint8 *sealed = (const guint8 *) g_bytes_get_data (object, NULL) + row->offset;
+      g_auto(SkWriter) ad = { 0 };
+      g_autoptr(GBytes) body = NULL;
+      g_autoptr(GError) error = NULL;
+
+      forge_ad (&ad, 1, &forge_vault, epoch);
+      sk_writer_hash (&ad, &row->id);
+      sk_writer_u8 (&ad, (guint8) row->method);
+      sk_writer_u32 (&ad, row->plain_len);
+      body = sk_open_bytes (&key, ad.bytes->data, ad.bytes->len, sealed, row->stored_len, &error);
+      g_assert_no_error (error);
+      g_assert_nonnull (body);
+    }
 }
 
 /* Two epochs may even have one master key: the epoch's id itself is bound. */
@@ -694,8 +748,10 @@ main (int argc, char **argv)
   static const struct { const char *path; void (*test) (Fixture *f, gconstpointer data); } tests[] = {
     { "/pack/round-trip", test_round_trip },
     { "/pack/limits", test_limits },
+    { "/pack/row-validity", test_row_validity },
     { "/pack/many-rows", test_many_rows },
     { "/pack/rule-b6/chunk-is-bound", test_chunk_is_bound },
+    { "/pack/rule-b6/exact-bytes", test_exact_bytes },
     { "/pack/rule-b6/epoch-id-is-bound", test_epoch_id_is_bound },
     { "/pack/rule-b6/swapped-chunks", test_swapped_chunks },
     { "/pack/rule-b6/table-is-bound", test_table_is_bound },
