@@ -239,7 +239,7 @@ sk_pool_inline_push (SkPool *self, SkPoolJob *job, GMainContext *context)
   g_mutex_lock (&self->lock);
   g_queue_push_tail (&self->queue, job);
   self->pending++;
-  g_source_attach (source, job->done != NULL ? context : self->inline_context);
+  g_source_attach (source, context);
   g_mutex_unlock (&self->lock);
 }
 
@@ -303,7 +303,7 @@ sk_pool_push (SkPool *self, SkFunc run, SkFunc done, gpointer data, GDestroyNoti
   job->cancellable = cancellable != NULL ? g_object_ref (cancellable) : NULL;
 
   if (self->inline_context != NULL)
-    sk_pool_inline_push (self, job, target);
+    sk_pool_inline_push (self, job, done != NULL || context != NULL ? target : self->inline_context);
   else
     sk_pool_enqueue (self, job, target);
 }

@@ -6,8 +6,8 @@
 typedef struct _SkPool SkPool;
 /* Exclusive threads. */
 SkPool *sk_pool_new (const char *name, guint n_threads);
-/* Jobs run from low-priority sources on the context that gets their done, those without a done on @context: deterministic,
- * for tests. */
+/* Jobs run from low-priority sources: deterministic, for tests. A job runs on the context that was given or that gets its
+ * done, so that a blocking call that turns a context of its own gets on; one that has neither runs on @context. */
 SkPool *sk_pool_new_inline (GMainContext *context);
 /* @run on a pool thread (skipped when @cancellable is cancelled by then); then @done on @context (NULL: the caller's
  * thread-default), always, unless the pool was freed before, in which case only @free_data is called. @done may be NULL.
