@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define GIB (G_GUINT64_CONSTANT (1) << 30)
-/* Normalisation: the mask is this many bits harder before the normal point, and easier behind it. */
+/* Normalisation: the mask is this many bits harder before the normal point, easier behind it. */
 #define NORMAL_BITS 2u
 
 G_STATIC_ASSERT (sizeof (SkKey) == randombytes_SEEDBYTES);
@@ -60,7 +60,8 @@ sk_chunker_init (SkChunker *self, const SkGear *gear, SkChunkSizes sizes)
   };
 }
 
-/* Rolls over @data; the count of bytes up to and including the first border, or 0 when there is none. */
+/* Rolls over @data; the count of bytes up to and including the first border, or 0 when there is
+ * none. */
 static gsize
 roll (SkChunker *self, guint64 mask, const guint8 *data, gsize len)
 {
@@ -68,7 +69,8 @@ roll (SkChunker *self, guint64 mask, const guint8 *data, gsize len)
   guint64 hash = self->hash;
   gsize i = 0;
 
-  /* Four at a time: one loop test per four bytes, and the additions are the only chain between them. */
+  /* Four at a time: one loop test per four bytes, and the additions are the only chain between
+   * them. */
   for (; i + 4 <= len; i += 4)
     {
       guint64 a = (hash << 1) + table[data[i]];
@@ -90,7 +92,8 @@ roll (SkChunker *self, guint64 mask, const guint8 *data, gsize len)
   return 0;
 }
 
-/* Goes over as much of @data as lies before position @until of the chunk. As roll(); *@pos moves on when there is no border. */
+/* Goes over as much of @data as lies before position @until of the chunk. As roll(); *@pos moves on
+ * when there is no border. */
 static gsize
 roll_until (SkChunker *self, gsize until, guint64 mask, const guint8 *data, gsize len, gsize *pos)
 {
@@ -140,6 +143,7 @@ sk_all_zero (const guint8 *data, gsize len)
   for (gsize i = 0; i < head; i++)
     if (data[i] != 0)
       return FALSE;
-  /* The first 16 are zero; if each byte equals the one 16 before it, all are. memcmp runs at memory speed. */
+  /* The first 16 are zero; if each byte equals the one 16 before it, all are. memcmp runs at memory
+   * speed. */
   return len <= 16 || memcmp (data, data + 16, len - 16) == 0;
 }

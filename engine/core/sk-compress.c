@@ -16,7 +16,7 @@
 struct _SkCompressor
 {
   ZSTD_CCtx *compress;
-  ZSTD_CCtx *probe;             /* own context: a change of level would rebuild the tables of the other */
+  ZSTD_CCtx *probe; /* own context: a change of level would rebuild the tables of the other */
   ZSTD_DCtx *decompress;
   int level;                    /* what compress is set to; 0 = not yet */
   guint8 *scratch[SK_SCRATCH_COUNT];
@@ -76,8 +76,8 @@ new_context (int level)
   return context;
 }
 
-/* Whether a sample spread over @data shrinks by 1/32 at the fastest level. @out has room for it: a sample is smaller
- * than any chunk that is probed. */
+/* Whether a sample spread over @data shrinks by 1/32 at the fastest level. @out has room for it: a
+ * sample is smaller than any chunk that is probed. */
 static gboolean
 probe (SkCompressor *self, const guint8 *data, gsize len, guint8 *out)
 {
@@ -96,7 +96,8 @@ probe (SkCompressor *self, const guint8 *data, gsize len, guint8 *out)
 }
 
 SkMethod
-sk_compress (SkCompressor *self, int level, const guint8 *data, gsize len, guint8 *out, gsize out_size, gsize *out_len)
+sk_compress (SkCompressor *self, int level, const guint8 *data, gsize len, guint8 *out,
+             gsize out_size, gsize *out_len)
 {
   gsize limit = len - len / 16;
   gsize n;
@@ -121,8 +122,8 @@ sk_compress (SkCompressor *self, int level, const guint8 *data, gsize len, guint
 }
 
 gboolean
-sk_decompress (SkCompressor *self, SkMethod method, const guint8 *data, gsize len, guint8 *out, gsize plain_len,
-               GError **error)
+sk_decompress (SkCompressor *self, SkMethod method, const guint8 *data, gsize len, guint8 *out,
+               gsize plain_len, GError **error)
 {
   gsize n;
 
@@ -142,12 +143,14 @@ sk_decompress (SkCompressor *self, SkMethod method, const guint8 *data, gsize le
         g_error ("Out of memory for decompression");
       n = ZSTD_decompressDCtx (self->decompress, out, plain_len, data, len);
       if (ZSTD_isError (n))
-        return sk_fail (error, SK_ERROR_CORRUPT, "A chunk does not decompress: %s", ZSTD_getErrorName (n));
+        return sk_fail (error, SK_ERROR_CORRUPT, "A chunk does not decompress: %s",
+                        ZSTD_getErrorName (n));
       if (n != plain_len)
         return sk_fail (error, SK_ERROR_CORRUPT, "A chunk has the wrong length");
       return TRUE;
 
     default:
-      return sk_fail (error, SK_ERROR_CORRUPT, "A chunk has an unknown compression method %u", (guint) method);
+      return sk_fail (error, SK_ERROR_CORRUPT, "A chunk has an unknown compression method %u",
+                      (guint) method);
     }
 }

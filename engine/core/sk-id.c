@@ -39,7 +39,8 @@ hex_parse (const char *hex, guint8 *out, gsize len, GError **error)
 
   g_assert (len <= sizeof bytes);
   if (hex == NULL || strnlen (hex, 2 * len + 1) != 2 * len)
-    return sk_fail (error, SK_ERROR_CORRUPT, "An identifier must have %u hexadecimal digits", (guint) (2 * len));
+    return sk_fail (error, SK_ERROR_CORRUPT, "An identifier must have %u hexadecimal digits",
+                    (guint) (2 * len));
 
   for (gsize i = 0; i < len; i++)
     {
@@ -47,7 +48,8 @@ hex_parse (const char *hex, guint8 *out, gsize len, GError **error)
       int low = hex_digit (hex[2 * i + 1]);
 
       if (high < 0 || low < 0)
-        return sk_fail (error, SK_ERROR_CORRUPT, "An identifier may only have the digits 0-9 and a-f");
+        return sk_fail (error, SK_ERROR_CORRUPT,
+                        "An identifier may only have the digits 0-9 and a-f");
       bytes[i] = (guint8) (high << 4 | low);
     }
   memcpy (out, bytes, len);

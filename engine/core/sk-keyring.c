@@ -213,8 +213,11 @@ sk_keyring_parse (const guint8 *data, gsize len, GError **error)
   read_key (&reader, &id_key);
   n = sk_reader_u16 (&reader);
   if (!reader.failed && version > KEYRING_VERSION)
-    return sk_fail (error, SK_ERROR_TOO_NEW, "The stored keys were written by a newer version of this program"), NULL;
-  if (reader.failed || version == 0 || n == 0 || n > SK_EPOCHS_MAX || sk_reader_left (&reader) != n * KEYRING_ROW)
+    return sk_fail (error, SK_ERROR_TOO_NEW,
+                    "The stored keys were written by a newer version of this program"),
+           NULL;
+  if (reader.failed || version == 0 || n == 0 || n > SK_EPOCHS_MAX
+      || sk_reader_left (&reader) != n * KEYRING_ROW)
     return sk_fail (error, SK_ERROR_CORRUPT, "The stored keys are damaged: wrong length"), NULL;
 
   self = keyring_alloc (n);
@@ -226,7 +229,9 @@ sk_keyring_parse (const guint8 *data, gsize len, GError **error)
       sk_reader_id (&reader, &epoch->id);
       read_key (&reader, &epoch->master);
       if (!g_hash_table_add (seen, &epoch->id))
-        return sk_fail (error, SK_ERROR_CORRUPT, "The stored keys are damaged: an epoch stands there twice"), NULL;
+        return sk_fail (error, SK_ERROR_CORRUPT,
+                        "The stored keys are damaged: an epoch stands there twice"),
+               NULL;
     }
   return keyring_seal (g_steal_pointer (&self));
 }

@@ -33,7 +33,8 @@ gboolean
 sk_crypto_init (GError **error)
 {
   if (sodium_init () < 0)
-    return sk_fail (error, SK_ERROR_FAILED, "The cryptographic library could not be started: no source of random numbers");
+    return sk_fail (error, SK_ERROR_FAILED,
+                    "The cryptographic library could not be started: no source of random numbers");
   return TRUE;
 }
 

@@ -82,17 +82,20 @@ sk_pack_row_is_valid (const SkPackRow *row)
 {
   guint32 body;
 
-  if (row->plain_len == 0 || row->plain_len > SK_CHUNK_SIZE_MAX || row->stored_len <= SK_SEAL_OVERHEAD)
+  if (row->plain_len == 0 || row->plain_len > SK_CHUNK_SIZE_MAX
+      || row->stored_len <= SK_SEAL_OVERHEAD)
     return FALSE;
   body = row->stored_len - SK_SEAL_OVERHEAD;
   return (row->method == SK_METHOD_RAW && body == row->plain_len)
          || (row->method == SK_METHOD_ZSTD && body < row->plain_len);
 }
 
-/* Opens into @plain (row->plain_len bytes) and compares the id. @row is valid and @sealed has row->stored_len bytes. */
+/* Opens into @plain (row->plain_len bytes) and compares the id. @row is valid and @sealed has
+ * row->stored_len bytes. */
 static gboolean
-open_chunk (const SkKey *chunk_key, const SkKey *id_key, const SkId *vault, const SkId *epoch, const SkPackRow *row,
-            const guint8 *sealed, SkCompressor *z, guint8 *plain, GError **error)
+open_chunk (const SkKey *chunk_key, const SkKey *id_key, const SkId *vault, const SkId *epoch,
+            const SkPackRow *row, const guint8 *sealed, SkCompressor *z, guint8 *plain,
+            GError **error)
 {
   gboolean raw = row->method == SK_METHOD_RAW;
   gsize body_len = row->stored_len - SK_SEAL_OVERHEAD;
@@ -112,8 +115,8 @@ open_chunk (const SkKey *chunk_key, const SkKey *id_key, const SkId *vault, cons
 }
 
 GBytes *
-sk_pack_open_chunk (const SkPackRow *row, const guint8 *sealed, gsize len, const SkId *vault, const SkId *epoch,
-                    SkKeyring *keys, SkCompressor *z, GError **error)
+sk_pack_open_chunk (const SkPackRow *row, const guint8 *sealed, gsize len, const SkId *vault,
+                    const SkId *epoch, SkKeyring *keys, SkCompressor *z, GError **error)
 {
   g_auto(SkKey) chunk_key = { 0 };
   g_auto(SkKey) id_key = { 0 };
@@ -231,8 +234,8 @@ corrupted (const guint8 *plain, gsize len, guint8 **owned)
 #endif
 
 gboolean
-sk_pack_builder_add (SkPackBuilder *self, SkCompressor *z, int level, const SkHash *id, const guint8 *plain, gsize len,
-                     gboolean verify, GError **error)
+sk_pack_builder_add (SkPackBuilder *self, SkCompressor *z, int level, const SkHash *id,
+                     const guint8 *plain, gsize len, gboolean verify, GError **error)
 {
   g_autofree guint8 *altered = NULL;
   SkPackRow row = { .id = *id, .offset = self->object->len };
@@ -242,7 +245,8 @@ sk_pack_builder_add (SkPackBuilder *self, SkCompressor *z, int level, const SkHa
   Ad ad;
 
   if (len == 0 || len > SK_CHUNK_SIZE_MAX)
-    return sk_fail (error, SK_ERROR_LIMIT, "A chunk of %" G_GSIZE_FORMAT " bytes cannot be stored", len);
+    return sk_fail (error, SK_ERROR_LIMIT, "A chunk of %" G_GSIZE_FORMAT " bytes cannot be stored",
+                    len);
   if (!check_room (self, len + SK_SEAL_OVERHEAD, error))
     return FALSE;
 #if SK_TEST_HOOKS
@@ -259,11 +263,13 @@ sk_pack_builder_add (SkPackBuilder *self, SkCompressor *z, int level, const SkHa
   g_byte_array_set_size (self->object, (guint) (row.offset + row.stored_len));
   ad_chunk (&ad, &self->vault, &self->epoch, &row);
   sk_seal (&self->chunk_key, ad.bytes, ad.len, body, body_len, self->object->data + row.offset);
-  if (verify && !open_chunk (&self->chunk_key, &self->id_key, &self->vault, &self->epoch, &row,
-                             self->object->data + row.offset, z, sk_compressor_scratch (z, 1, len), error))
+  if (verify
+      && !open_chunk (&self->chunk_key, &self->id_key, &self->vault, &self->epoch, &row,
+                      self->object->data + row.offset, z, sk_compressor_scratch (z, 1, len), error))
     {
       g_byte_array_set_size (self->object, (guint) row.offset);
-      g_prefix_error_literal (error, "Sealed content read back wrong; the memory of this machine may be faulty: ");
+      g_prefix_error_literal (
+          error, "Sealed content read back wrong; the memory of this machine may be faulty: ");
       return FALSE;
     }
   take_row (self, &row);
@@ -271,7 +277,8 @@ sk_pack_builder_add (SkPackBuilder *self, SkCompressor *z, int level, const SkHa
 }
 
 gboolean
-sk_pack_builder_add_sealed (SkPackBuilder *self, const SkPackRow *source, const guint8 *sealed, GError **error)
+sk_pack_builder_add_sealed (SkPackBuilder *self, const SkPackRow *source, const guint8 *sealed,
+                            GError **error)
 {
   SkPackRow row = *source;
   g_autofree guint8 *unused = NULL;
@@ -360,9 +367,11 @@ read_header (const guint8 *data, gsize size, const SkId *vault, SkId *epoch, GEr
   sk_reader_id (&reader, &owner);
   sk_reader_id (&reader, epoch);
   if (reader.failed || sodium_memcmp (magic, head_magic, sizeof head_magic) != 0 || version == 0)
-    return sk_fail (error, SK_ERROR_CORRUPT, "A pack is damaged: its beginning is not that of a pack");
+    return sk_fail (error, SK_ERROR_CORRUPT,
+                    "A pack is damaged: its beginning is not that of a pack");
   if (version > PACK_VERSION)
-    return sk_fail (error, SK_ERROR_TOO_NEW, "A pack was written by a newer version of this program");
+    return sk_fail (error, SK_ERROR_TOO_NEW,
+                    "A pack was written by a newer version of this program");
   if (!sk_id_equal (&owner, vault))
     return sk_fail (error, SK_ERROR_UNTRUSTED, "A pack belongs to another vault");
   if (sk_reader_left (&reader) < SK_SEAL_OVERHEAD + ROW_SIZE_MIN + TRAILER_SIZE
@@ -373,20 +382,24 @@ read_header (const guint8 *data, gsize size, const SkId *vault, SkId *epoch, GEr
 
 /* Where the sealed table begins; 0 on error. */
 static gsize
-read_table_start (const SkKey *key, const SkId *vault, const SkId *epoch, const guint8 *data, gsize size, GError **error)
+read_table_start (const SkKey *key, const SkId *vault, const SkId *epoch, const guint8 *data,
+                  gsize size, GError **error)
 {
   guint32 table_len;
   Ad ad;
 
   ad_length (&ad, vault, epoch, size);
-  if (!sk_open (key, ad.bytes, ad.len, data + size - TRAILER_SIZE, LENGTH_SIZE, (guint8 *) &table_len, error))
+  if (!sk_open (key, ad.bytes, ad.len, data + size - TRAILER_SIZE, LENGTH_SIZE,
+                (guint8 *) &table_len, error))
     {
       g_prefix_error_literal (error, "A pack is damaged or cut: ");
       return 0;
     }
   table_len = GUINT32_FROM_LE (table_len);
   if (table_len <= SK_SEAL_OVERHEAD || table_len > size - TRAILER_SIZE - HEADER_SIZE)
-    return sk_fail (error, SK_ERROR_CORRUPT, "A pack is damaged: the length of its table is impossible"), 0;
+    return sk_fail (error, SK_ERROR_CORRUPT,
+                    "A pack is damaged: the length of its table is impossible"),
+           0;
   return size - TRAILER_SIZE - table_len;
 }
 
@@ -403,7 +416,9 @@ parse_table (const guint8 *data, gsize len, gsize body_end, GError **error)
   sk_reader_init (&reader, data, len);
   n = (guint) sk_reader_varint (&reader, SK_PACK_CHUNKS_MAX);
   if (reader.failed || n == 0 || n > sk_reader_left (&reader) / ROW_SIZE_MIN)
-    return sk_fail (error, SK_ERROR_CORRUPT, "A pack has a table with an impossible number of rows"), NULL;
+    return sk_fail (error, SK_ERROR_CORRUPT,
+                    "A pack has a table with an impossible number of rows"),
+           NULL;
 
   rows = g_array_sized_new (FALSE, FALSE, sizeof (SkPackRow), n);
   for (guint i = 0; i < n; i++)
@@ -422,7 +437,8 @@ parse_table (const guint8 *data, gsize len, gsize body_end, GError **error)
 
   left = sk_reader_left (&reader);
   if (offset != body_end || !sodium_is_zero (data + len - left, left))
-    return sk_fail (error, SK_ERROR_CORRUPT, "A pack has a table that does not fit its chunks"), NULL;
+    return sk_fail (error, SK_ERROR_CORRUPT, "A pack has a table that does not fit its chunks"),
+           NULL;
   return g_steal_pointer (&rows);
 }
 
@@ -440,7 +456,8 @@ hash_object (const guint8 *data, gsize size, gsize body_end, SkHash *before, SkH
 }
 
 GArray *
-sk_pack_read_table (GBytes *object, const SkId *vault, SkKeyring *keys, const SkHash *name, SkId *epoch, GError **error)
+sk_pack_read_table (GBytes *object, const SkId *vault, SkKeyring *keys, const SkHash *name,
+                    SkId *epoch, GError **error)
 {
   g_auto(SkKey) key = { 0 };
   g_autofree guint8 *table = NULL;
@@ -458,7 +475,9 @@ sk_pack_read_table (GBytes *object, const SkId *vault, SkKeyring *keys, const Sk
     return NULL;
   hash_object (data, size, body_end, &before, &whole);
   if (name != NULL && !sk_hash_equal (name, &whole))
-    return sk_fail (error, SK_ERROR_CORRUPT, "A pack is damaged: its content does not fit its name"), NULL;
+    return sk_fail (error, SK_ERROR_CORRUPT,
+                    "A pack is damaged: its content does not fit its name"),
+           NULL;
 
   table_len = size - TRAILER_SIZE - body_end;
   table = g_malloc (table_len);

@@ -80,8 +80,9 @@ word_clear (Word *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Word, word_clear)
 
-/* What may stand between words: white space, line numbers, punctuation, and the invisible marks that come along when
- * text is copied from a page. Any other letter belongs to a word, and to none of the list if it is not A to Z. */
+/* What may stand between words: white space, line numbers, punctuation, and the invisible marks
+ * that come along when text is copied from a page. Any other letter belongs to a word, and to none
+ * of the list if it is not A to Z. */
 static gboolean
 is_separator (gunichar c)
 {
@@ -110,8 +111,8 @@ word_number (const Word *word)
   return -1;
 }
 
-/* Takes the next word from *@text; one with foreign letters or too many comes back as one that is in no list. FALSE at
- * the end. */
+/* Takes the next word from *@text; one with foreign letters or too many comes back as one that is
+ * in no list. FALSE at the end. */
 static gboolean
 next_word (const char **text, Word *word)
 {
@@ -142,14 +143,16 @@ sk_phrase_parse (const char *text, SkKey *seed, GError **error)
   guint n = 0;
 
   if (strnlen (text, TEXT_MAX + 1) > TEXT_MAX || !g_utf8_validate (text, -1, NULL))
-    return sk_fail (error, SK_ERROR_WRONG_KEY, "This is not a recovery phrase: %u words are expected", N_WORDS);
+    return sk_fail (error, SK_ERROR_WRONG_KEY,
+                    "This is not a recovery phrase: %u words are expected", N_WORDS);
 
   for (; next_word (&text, &word); n++)
     {
       int number = word_number (&word);
 
       if (number < 0)
-        return sk_fail (error, SK_ERROR_WRONG_KEY, "Word %u of the recovery phrase is not one of the list; check its spelling",
+        return sk_fail (error, SK_ERROR_WRONG_KEY,
+                        "Word %u of the recovery phrase is not one of the list; check its spelling",
                         n + 1);
       for (guint bit = 0; bit < WORD_BITS && n < N_WORDS; bit++)
         if (number >> (WORD_BITS - 1 - bit) & 1)
@@ -157,9 +160,11 @@ sk_phrase_parse (const char *text, SkKey *seed, GError **error)
     }
 
   if (n != N_WORDS)
-    return sk_fail (error, SK_ERROR_WRONG_KEY, "The recovery phrase has %u words; these are %u", N_WORDS, n);
+    return sk_fail (error, SK_ERROR_WRONG_KEY, "The recovery phrase has %u words; these are %u",
+                    N_WORDS, n);
   if (bits.bytes[sizeof seed->bytes] != check_byte (bits.bytes))
-    return sk_fail (error, SK_ERROR_WRONG_KEY, "The words do not fit together: one is wrong, or two changed places");
+    return sk_fail (error, SK_ERROR_WRONG_KEY,
+                    "The words do not fit together: one is wrong, or two changed places");
   memcpy (seed->bytes, bits.bytes, sizeof seed->bytes);
   return TRUE;
 }

@@ -80,7 +80,8 @@ sk_reader_varint (SkReader *self, guint64 max)
 
       if (p == NULL)
         return 0;
-      /* The tenth byte has room for bit 63 only; a last byte of zero is a longer form of the same number. */
+      /* The tenth byte has room for bit 63 only; a last byte of zero is a longer form of the same
+       * number. */
       if ((shift == 63 && *p > 1) || (shift > 0 && *p == 0))
         break;
       v |= (guint64) (*p & 0x7f) << shift;

@@ -12,19 +12,23 @@ G_STATIC_ASSERT (SK_SEAL_OVERHEAD == NONCE_SIZE + TAG_SIZE);
 G_STATIC_ASSERT (sizeof (SkKey) == crypto_aead_xchacha20poly1305_ietf_KEYBYTES);
 
 void
-sk_seal (const SkKey *key, const guint8 *ad, gsize ad_len, const guint8 *plain, gsize len, guint8 *out)
+sk_seal (const SkKey *key, const guint8 *ad, gsize ad_len, const guint8 *plain, gsize len,
+         guint8 *out)
 {
   randombytes_buf (out, NONCE_SIZE);
-  crypto_aead_xchacha20poly1305_ietf_encrypt (out + NONCE_SIZE, NULL, plain, len, ad, ad_len, NULL, out, key->bytes);
+  crypto_aead_xchacha20poly1305_ietf_encrypt (out + NONCE_SIZE, NULL, plain, len, ad, ad_len, NULL,
+                                              out, key->bytes);
 }
 
 gboolean
-sk_open (const SkKey *key, const guint8 *ad, gsize ad_len, const guint8 *sealed, gsize len, guint8 *out, GError **error)
+sk_open (const SkKey *key, const guint8 *ad, gsize ad_len, const guint8 *sealed, gsize len,
+         guint8 *out, GError **error)
 {
   if (len < SK_SEAL_OVERHEAD)
     return sk_fail (error, SK_ERROR_CORRUPT, "Sealed data is too short");
-  if (crypto_aead_xchacha20poly1305_ietf_decrypt (out, NULL, NULL, sealed + NONCE_SIZE, len - NONCE_SIZE, ad, ad_len,
-                                                  sealed, key->bytes) != 0)
+  if (crypto_aead_xchacha20poly1305_ietf_decrypt (out, NULL, NULL, sealed + NONCE_SIZE,
+                                                  len - NONCE_SIZE, ad, ad_len, sealed, key->bytes)
+      != 0)
     return sk_fail (error, SK_ERROR_CORRUPT, "Sealed data is damaged or does not belong here");
   return TRUE;
 }
@@ -39,7 +43,8 @@ sk_seal_bytes (const SkKey *key, const guint8 *ad, gsize ad_len, const guint8 *p
 }
 
 GBytes *
-sk_open_bytes (const SkKey *key, const guint8 *ad, gsize ad_len, const guint8 *sealed, gsize len, GError **error)
+sk_open_bytes (const SkKey *key, const guint8 *ad, gsize ad_len, const guint8 *sealed, gsize len,
+               GError **error)
 {
   g_autofree guint8 *out = NULL;
   gsize plain_len;
@@ -68,12 +73,13 @@ sk_open_bytes (const SkKey *key, const guint8 *ad, gsize ad_len, const guint8 *s
 static const guint8 passphrase_magic[4] = { 'S', 'K', 'P', 'W' };
 
 static gboolean
-derive_from_passphrase (const char *passphrase, const guint8 *salt, guint32 passes, guint32 memory_kib, SkKey *out,
-                        GError **error)
+derive_from_passphrase (const char *passphrase, const guint8 *salt, guint32 passes,
+                        guint32 memory_kib, SkKey *out, GError **error)
 {
   if (crypto_pwhash (out->bytes, sizeof out->bytes, passphrase, strlen (passphrase), salt, passes,
                      (gsize) memory_kib * 1024, crypto_pwhash_ALG_ARGON2ID13) != 0)
-    return sk_fail (error, SK_ERROR_FAILED, "Not enough memory to check the passphrase (%u MiB are needed)",
+    return sk_fail (error, SK_ERROR_FAILED,
+                    "Not enough memory to check the passphrase (%u MiB are needed)",
                     memory_kib >> 10);
   return TRUE;
 }
@@ -122,13 +128,20 @@ sk_passphrase_open (const char *passphrase, const guint8 *sealed, gsize len, GEr
   salt = sk_reader_take (&reader, crypto_pwhash_SALTBYTES);
   left = sk_reader_left (&reader);
 
-  if (salt == NULL || sodium_memcmp (magic, passphrase_magic, sizeof passphrase_magic) != 0 || left < SK_SEAL_OVERHEAD)
-    return sk_fail (error, SK_ERROR_CORRUPT, "The file of keys is damaged: it does not begin or end as it should"), NULL;
+  if (salt == NULL || sodium_memcmp (magic, passphrase_magic, sizeof passphrase_magic) != 0
+      || left < SK_SEAL_OVERHEAD)
+    return sk_fail (error, SK_ERROR_CORRUPT,
+                    "The file of keys is damaged: it does not begin or end as it should"),
+           NULL;
   if (version > PASSPHRASE_VERSION)
-    return sk_fail (error, SK_ERROR_TOO_NEW, "The file of keys was written by a newer version of this program"), NULL;
+    return sk_fail (error, SK_ERROR_TOO_NEW,
+                    "The file of keys was written by a newer version of this program"),
+           NULL;
   if (version == 0 || passes == 0 || passes > READ_PASSES_MAX
       || memory_kib < READ_MEMORY_KIB_MIN || memory_kib > READ_MEMORY_KIB_MAX)
-    return sk_fail (error, SK_ERROR_CORRUPT, "The file of keys is damaged: its passphrase settings are out of range"), NULL;
+    return sk_fail (error, SK_ERROR_CORRUPT,
+                    "The file of keys is damaged: its passphrase settings are out of range"),
+           NULL;
 
   if (!derive_from_passphrase (passphrase, salt, passes, memory_kib, &key, error))
     return NULL;
@@ -136,7 +149,8 @@ sk_passphrase_open (const char *passphrase, const guint8 *sealed, gsize len, GEr
   if (!sk_open (&key, sealed, PASSPHRASE_HEADER, sealed + PASSPHRASE_HEADER, left, plain, NULL))
     {
       sodium_free (plain);
-      sk_fail (error, SK_ERROR_WRONG_KEY, "The passphrase is wrong, or the file of keys is damaged");
+      sk_fail (error, SK_ERROR_WRONG_KEY,
+               "The passphrase is wrong, or the file of keys is damaged");
       return NULL;
     }
   return sk_secret_take (plain, left - SK_SEAL_OVERHEAD);
@@ -147,7 +161,8 @@ sk_passphrase_open (const char *passphrase, const guint8 *sealed, gsize len, GEr
 guint64
 sk_padme (guint64 len)
 {
-  /* Nikitin and others, "Reducing Metadata Leakage from Encrypted Files and Communication with PURBs", PETS 2019. */
+  /* Nikitin and others, "Reducing Metadata Leakage from Encrypted Files and Communication with
+   * PURBs", PETS 2019. */
   guint exponent, kept;
   guint64 mask;
 

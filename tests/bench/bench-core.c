@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* MB/s of each step that content passes in core, on one thread, and of the whole way into a pack beside their sum.
- * Argument: MiB per step (default 64). */
+/* MB/s of each step that content passes in core, on one thread, and of the whole way into a pack
+ * beside their sum. Argument: MiB per step (default 64). */
 #include "sk-chunker.h"
 #include "sk-limits.h"
 #include "sk-pack.h"
@@ -68,7 +68,8 @@ step_gear_every_byte (Bench *bench)
   SkChunker chunker;
   gsize pos = 0;
 
-  sk_chunker_init (&chunker, &bench->gear, (SkChunkSizes) { .min = 0, .avg = CHUNK, .max = 4 * CHUNK });
+  sk_chunker_init (&chunker, &bench->gear,
+                   (SkChunkSizes){ .min = 0, .avg = CHUNK, .max = 4 * CHUNK });
   while (pos < bench->len)
     {
       gsize n = sk_chunker_feed (&chunker, bench->data + pos, bench->len - pos);
@@ -106,7 +107,8 @@ step_zstd3 (Bench *bench)
     {
       gsize len;
 
-      sk_compress (bench->z, 3, bench->data + pos, CHUNK, bench->out, sk_compress_bound (CHUNK), &len);
+      sk_compress (bench->z, 3, bench->data + pos, CHUNK, bench->out, sk_compress_bound (CHUNK),
+                   &len);
       bench->sink += len;
     }
 }
@@ -143,7 +145,8 @@ step_pack (Bench *bench)
       for (; pos < end; pos += CHUNK)
         {
           sk_chunk_id (&bench->id_key, bench->data + pos, CHUNK, &id);
-          if (!sk_pack_builder_add (builder, bench->z, 3, &id, bench->data + pos, CHUNK, (pos / CHUNK) % 16 == 0, NULL))
+          if (!sk_pack_builder_add (builder, bench->z, 3, &id, bench->data + pos, CHUNK,
+                                    (pos / CHUNK) % 16 == 0, NULL))
             abort ();
         }
       object = sk_pack_builder_finish (builder, &name, &rows, NULL);
@@ -154,8 +157,9 @@ step_pack (Bench *bench)
 static void
 fill_text (Bench *bench)
 {
-  static const char * const words[] = { "river ", "under ", "the ", "a ", "window ", "letter ", "of ", "and ", "seven ",
-                                        "morning ", "paper ", "to ", "in ", "stone ", "walk ", "copper\n" };
+  static const char *const words[]
+      = { "river ", "under ",   "the ",   "a ",  "window ", "letter ", "of ",   "and ",
+          "seven ", "morning ", "paper ", "to ", "in ",     "stone ",  "walk ", "copper\n" };
   g_autoptr(GRand) rand = g_rand_new_with_seed (1);
   gsize pos = 0;
 

@@ -88,11 +88,11 @@ static void
 test_varint_refused (void)
 {
   static const struct { guint8 len; guint8 bytes[12]; } bad[] = {
-    { 2, { 0x80, 0x00 } },                                                              /* a longer 0 */
-    { 3, { 0xff, 0x80, 0x00 } },                                                        /* a longer 127 */
-    { 10, { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02 } },             /* bit 64 */
+    { 2, { 0x80, 0x00 } },                                                  /* a longer 0 */
+    { 3, { 0xff, 0x80, 0x00 } },                                            /* a longer 127 */
+    { 10, { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02 } }, /* bit 64 */
     { 10, { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x81 } },
-    { 11, { 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x81, 0x01 } },       /* 11 bytes */
+    { 11, { 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x81, 0x01 } }, /* 11 bytes */
     { 12, { 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01 } },
   };
 
@@ -109,7 +109,8 @@ test_varint_refused (void)
 static void
 test_svarint (void)
 {
-  static const gint64 values[] = { 0, -1, 1, -2, 63, -64, 64, G_MAXINT64, G_MININT64, G_MININT64 + 1, 1700000000000000000 };
+  static const gint64 values[]
+      = { 0, -1, 1, -2, 63, -64, 64, G_MAXINT64, G_MININT64, G_MININT64 + 1, 1700000000000000000 };
 
   for (guint i = 0; i < G_N_ELEMENTS (values); i++)
     {
@@ -219,7 +220,8 @@ test_every_prefix (void)
   g_assert_true (read_message (data, len));
   for (gsize cut = 0; cut < len; cut++)
     {
-      g_autofree guint8 *prefix = g_memdup2 (data, cut);      /* exact, so that a sanitizer sees one byte too far */
+      g_autofree guint8 *prefix
+          = g_memdup2 (data, cut); /* exact, so that a sanitizer sees one byte too far */
 
       g_assert_false (read_message (prefix, cut));
     }

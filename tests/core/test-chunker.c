@@ -39,7 +39,8 @@ slice_random (gsize left, GRand *rand)
 
 /* Lengths (gsize) of all chunks, the last remainder included. */
 static GArray *
-cut (const guint8 *data, gsize len, const SkGear *gear, SkChunkSizes sizes, SliceSize slice, GRand *rand)
+cut (const guint8 *data, gsize len, const SkGear *gear, SkChunkSizes sizes, SliceSize slice,
+     GRand *rand)
 {
   GArray *lengths = g_array_new (FALSE, FALSE, sizeof (gsize));
   SkChunker chunker;
@@ -201,8 +202,12 @@ static void
 test_sizes (void)
 {
   static const struct { guint64 file; guint32 avg; } cases[] = {
-    { 0, 256 << 10 }, { (G_GUINT64_CONSTANT (4) << 30) - 1, 256 << 10 }, { G_GUINT64_CONSTANT (4) << 30, 1 << 20 },
-    { (G_GUINT64_CONSTANT (64) << 30) - 1, 1 << 20 }, { G_GUINT64_CONSTANT (64) << 30, 4 << 20 }, { SK_FILE_SIZE_MAX, 4 << 20 },
+    { 0, 256 << 10 },
+    { (G_GUINT64_CONSTANT (4) << 30) - 1, 256 << 10 },
+    { G_GUINT64_CONSTANT (4) << 30, 1 << 20 },
+    { (G_GUINT64_CONSTANT (64) << 30) - 1, 1 << 20 },
+    { G_GUINT64_CONSTANT (64) << 30, 4 << 20 },
+    { SK_FILE_SIZE_MAX, 4 << 20 },
   };
   gsize len = 64 << 20;
   g_autofree guint8 *data = random_data (len, 20);
@@ -222,7 +227,7 @@ test_sizes (void)
       g_assert_cmpuint (got.max, <=, SK_CHUNK_SIZE_MAX);
     }
 
-  /* The same shape at a sixteenth of the size, so that there are enough chunks to judge the mean. */
+  /* The same shape at a sixteenth of the size: enough chunks to judge the mean. */
   sk_gear_init (&gear, &id_key);
   lengths = cut (data, len, &gear, sizes, slice_whole, NULL);
   for (guint i = 0; i + 1 < lengths->len; i++)
@@ -234,8 +239,8 @@ test_sizes (void)
       small += length < sizes.avg / 2;
     }
   mean = len / lengths->len;
-  g_test_message ("mean %" G_GSIZE_FORMAT " for an average of %u; below half of it: %u of %u", mean, sizes.avg, small,
-                  lengths->len);
+  g_test_message ("mean %" G_GSIZE_FORMAT " for an average of %u; below half of it: %u of %u", mean,
+                  sizes.avg, small, lengths->len);
   g_assert_cmpuint (mean, >, sizes.avg / 100 * 95);
   g_assert_cmpuint (mean, <, sizes.avg / 100 * 105);
   g_assert_cmpuint (small, <, lengths->len / 10);

@@ -74,7 +74,8 @@ test_decision (void)
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     {
       g_test_message ("case %u", i);
-      g_assert_cmpint (try (z, cases[i].level, cases[i].kind, cases[i].len, &out_len), ==, cases[i].method);
+      g_assert_cmpint (try (z, cases[i].level, cases[i].kind, cases[i].len, &out_len), ==,
+                       cases[i].method);
     }
 }
 
@@ -103,7 +104,8 @@ test_decompress_refused (void)
   g_autofree guint8 *back = g_malloc (len + 1);
   g_autoptr(GError) error = NULL;
 
-  g_assert_cmpint (sk_compress (z, 3, data, len, out, sk_compress_bound (len), &out_len), ==, SK_METHOD_ZSTD);
+  g_assert_cmpint (sk_compress (z, 3, data, len, out, sk_compress_bound (len), &out_len), ==,
+                   SK_METHOD_ZSTD);
   g_assert_false (sk_decompress (z, SK_METHOD_ZSTD, out, out_len, back, len - 1, &error));
   g_assert_error (error, SK_ERROR, SK_ERROR_CORRUPT);
   g_assert_false (sk_decompress (z, SK_METHOD_ZSTD, out, out_len, back, len + 1, NULL));
@@ -136,7 +138,8 @@ test_flipped_bits (void)
       g_autofree guint8 *flipped = g_memdup2 (out, out_len);
 
       flipped[bit / 8] ^= (guint8) (1 << bit % 8);
-      (void) sk_decompress (z, SK_METHOD_ZSTD, flipped, out_len, back, len, NULL);      /* no crash; the id decides */
+      (void) sk_decompress (z, SK_METHOD_ZSTD, flipped, out_len, back, len,
+                            NULL); /* no crash; the id decides */
     }
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The expected bytes were computed by another program (Python's hashlib and cryptography) from FORMAT.md. */
+/* The expected bytes were computed by another program (Python's hashlib and cryptography) from
+ * FORMAT.md. */
 #include "forge-pack.h"
 #include "sk-chunker.h"
 #include "sk-limits.h"
@@ -31,8 +32,10 @@ test_identity_vector (void)
 
   ascending_seed (&seed);
   identity = sk_identity_new_from_seed (&seed);
-  assert_hex (sk_identity_sign_key (identity), 32, "3c067d506820343778de5b3126e2e5192717b500de6d940647cbda79cd91b36d");
-  assert_hex (sk_identity_box_key (identity), 32, "d36ebef11700db187c38d2e5bbd9270a1456cb8f0870dd4490d4d8bbe88ce922");
+  assert_hex (sk_identity_sign_key (identity), 32,
+              "3c067d506820343778de5b3126e2e5192717b500de6d940647cbda79cd91b36d");
+  assert_hex (sk_identity_box_key (identity), 32,
+              "d36ebef11700db187c38d2e5bbd9270a1456cb8f0870dd4490d4d8bbe88ce922");
   sk_identity_copy_seed (identity, &copy);
   g_assert_cmpmem (copy.bytes, 32, seed.bytes, 32);
 }
@@ -84,7 +87,8 @@ test_box (void)
 {
   g_autoptr(SkIdentity) identity = sk_identity_new_random ();
   g_autoptr(SkIdentity) other = sk_identity_new_random ();
-  g_autoptr(GBytes) box = sk_box_seal (sk_identity_box_key (identity), (const guint8 *) "secret", 6);
+  g_autoptr(GBytes) box
+      = sk_box_seal (sk_identity_box_key (identity), (const guint8 *) "secret", 6);
   g_autoptr(GBytes) plain = NULL;
   g_autoptr(GBytes) empty = sk_box_seal (sk_identity_box_key (identity), NULL, 0);
   g_autoptr(GBytes) nothing = NULL;

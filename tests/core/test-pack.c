@@ -34,7 +34,8 @@ content (guint n, gsize len)
   g_autoptr(GRand) rand = g_rand_new_with_seed (1000 + n);
 
   for (gsize i = 0; i < len; i++)
-    data[i] = n % 2 == 0 ? (guint8) "aeiou nst"[g_rand_int_range (rand, 0, 9)] : (guint8) g_rand_int (rand);
+    data[i] = n % 2 == 0 ? (guint8) "aeiou nst"[g_rand_int_range (rand, 0, 9)]
+                         : (guint8) g_rand_int (rand);
   return g_bytes_new_take (data, len);
 }
 
@@ -80,7 +81,8 @@ open_row (Fixture *f, GBytes *object, const SkPackRow *row, SkKeyring *keys, GEr
   SkId epoch = *sk_keyring_current (keys);
 
   g_assert_cmpuint (row->offset + row->stored_len, <=, g_bytes_get_size (object));
-  return sk_pack_open_chunk (row, data + row->offset, row->stored_len, &forge_vault, &epoch, keys, f->z, error);
+  return sk_pack_open_chunk (row, data + row->offset, row->stored_len, &forge_vault, &epoch, keys,
+                             f->z, error);
 }
 
 static void
@@ -120,7 +122,8 @@ test_round_trip (Fixture *f, gconstpointer data)
       g_assert_cmpuint (row->stored_len, ==, made->stored_len);
       g_assert_cmpuint (row->plain_len, ==, made->plain_len);
       g_assert_cmpint (row->method, ==, made->method);
-      g_assert_cmpint (row->method, ==, i % 2 == 0 && lengths[i] > 16 ? SK_METHOD_ZSTD : SK_METHOD_RAW);
+      g_assert_cmpint (row->method, ==,
+                       i % 2 == 0 && lengths[i] > 16 ? SK_METHOD_ZSTD : SK_METHOD_RAW);
     }
 }
 
@@ -141,7 +144,8 @@ test_limits (Fixture *f, gconstpointer data)
   g_assert_false (sk_pack_builder_add (builder, f->z, 0, &id, large, 0, FALSE, &error));
   g_assert_error (error, SK_ERROR, SK_ERROR_LIMIT);
   g_clear_error (&error);
-  g_assert_false (sk_pack_builder_add (builder, f->z, 0, &id, large, SK_CHUNK_SIZE_MAX + 1, FALSE, &error));
+  g_assert_false (
+      sk_pack_builder_add (builder, f->z, 0, &id, large, SK_CHUNK_SIZE_MAX + 1, FALSE, &error));
   g_assert_error (error, SK_ERROR, SK_ERROR_LIMIT);
   g_clear_error (&error);
 
@@ -161,11 +165,18 @@ test_row_validity (Fixture *f, gconstpointer data)
 {
   static const struct { SkPackRow row; gboolean valid; } cases[] = {
     { { .plain_len = 1, .stored_len = 41, .method = SK_METHOD_RAW }, TRUE },
-    { { .plain_len = SK_CHUNK_SIZE_MAX, .stored_len = SK_CHUNK_SIZE_MAX + 40, .method = SK_METHOD_RAW }, TRUE },
+    { { .plain_len = SK_CHUNK_SIZE_MAX,
+        .stored_len = SK_CHUNK_SIZE_MAX + 40,
+        .method = SK_METHOD_RAW },
+      TRUE },
     { { .plain_len = SK_CHUNK_SIZE_MAX, .stored_len = 41, .method = SK_METHOD_ZSTD }, TRUE },
-    { { .plain_len = SK_CHUNK_SIZE_MAX + 1, .stored_len = SK_CHUNK_SIZE_MAX + 41, .method = SK_METHOD_RAW }, FALSE },
+    { { .plain_len = SK_CHUNK_SIZE_MAX + 1,
+        .stored_len = SK_CHUNK_SIZE_MAX + 41,
+        .method = SK_METHOD_RAW },
+      FALSE },
     { { .plain_len = SK_CHUNK_SIZE_MAX + 1, .stored_len = 100, .method = SK_METHOD_ZSTD }, FALSE },
-    { { .plain_len = G_MAXUINT32, .stored_len = 39, .method = SK_METHOD_RAW }, FALSE },      /* a sum that wraps */
+    { { .plain_len = G_MAXUINT32, .stored_len = 39, .method = SK_METHOD_RAW },
+      FALSE }, /* a sum that wraps */
     { { .plain_len = 0, .stored_len = 40, .method = SK_METHOD_RAW }, FALSE },
     { { .plain_len = 60, .stored_len = 40, .method = SK_METHOD_ZSTD }, FALSE },
     { { .plain_len = 60, .stored_len = 100, .method = SK_METHOD_ZSTD }, FALSE },
@@ -176,8 +187,9 @@ test_row_validity (Fixture *f, gconstpointer data)
     {
       g_assert_cmpint (sk_pack_row_is_valid (&cases[i].row), ==, cases[i].valid);
       if (!cases[i].valid)
-        g_assert_null (sk_pack_open_chunk (&cases[i].row, NULL, cases[i].row.stored_len, &forge_vault,
-                                           sk_keyring_current (f->keys), f->keys, f->z, NULL));
+        g_assert_null (sk_pack_open_chunk (&cases[i].row, NULL, cases[i].row.stored_len,
+                                           &forge_vault, sk_keyring_current (f->keys), f->keys,
+                                           f->z, NULL));
     }
 }
 
@@ -192,8 +204,10 @@ test_many_rows (Fixture *f, gconstpointer data)
   SkHash id = { 0 }, name;
 
   for (guint i = 0; i < SK_PACK_CHUNKS_MAX; i++)
-    g_assert_true (sk_pack_builder_add (builder, f->z, 3, &id, (const guint8 *) &i, sizeof i, FALSE, NULL));
-  g_assert_false (sk_pack_builder_add (builder, f->z, 3, &id, (const guint8 *) "x", 1, FALSE, &error));
+    g_assert_true (
+        sk_pack_builder_add (builder, f->z, 3, &id, (const guint8 *) &i, sizeof i, FALSE, NULL));
+  g_assert_false (
+      sk_pack_builder_add (builder, f->z, 3, &id, (const guint8 *) "x", 1, FALSE, &error));
   g_assert_error (error, SK_ERROR, SK_ERROR_LIMIT);
   g_clear_error (&error);
   object = sk_pack_builder_finish (builder, &name, &rows, &error);
@@ -206,12 +220,13 @@ test_many_rows (Fixture *f, gconstpointer data)
 /* --- RULES B6: what is bound to what --- */
 
 static void
-assert_does_not_open (Fixture *f, const SkPackRow *row, const guint8 *sealed, const SkId *vault, const SkId *epoch,
-                      SkKeyring *keys)
+assert_does_not_open (Fixture *f, const SkPackRow *row, const guint8 *sealed, const SkId *vault,
+                      const SkId *epoch, SkKeyring *keys)
 {
   g_autoptr(GError) error = NULL;
 
-  g_assert_null (sk_pack_open_chunk (row, sealed, row->stored_len, vault, epoch, keys, f->z, &error));
+  g_assert_null (
+      sk_pack_open_chunk (row, sealed, row->stored_len, vault, epoch, keys, f->z, &error));
   g_assert_error (error, SK_ERROR, SK_ERROR_CORRUPT);
 }
 
@@ -236,7 +251,7 @@ test_chunk_is_bound (Fixture *f, gconstpointer data)
   assert_does_not_open (f, third, sealed, &other_vault, &epoch, f->keys);
   assert_does_not_open (f, third, sealed, &forge_vault, sk_keyring_current (later), later);
   row = *third;
-  row.method = SK_METHOD_ZSTD;                                      /* another method, another length */
+  row.method = SK_METHOD_ZSTD; /* another method, another length */
   row.plain_len++;
   assert_does_not_open (f, &row, sealed, &forge_vault, &epoch, f->keys);
   row = g_array_index (rows, SkPackRow, 4);
@@ -282,7 +297,8 @@ test_epoch_id_is_bound (Fixture *f, gconstpointer data)
 {
   g_autoptr(GBytes) secret = sk_keyring_epoch_secret (f->keys, sk_keyring_current (f->keys), NULL);
   SkId twin_id = { { 0x77 } };
-  g_autoptr(SkKeyring) twin = sk_keyring_from_epoch_secret (&twin_id, g_bytes_get_data (secret, NULL), 64, NULL);
+  g_autoptr(SkKeyring) twin
+      = sk_keyring_from_epoch_secret (&twin_id, g_bytes_get_data (secret, NULL), 64, NULL);
   SkHash name;
   g_autoptr(GArray) rows = NULL;
   g_autoptr(GBytes) object = make_pack (f, f->keys, &name, &rows);
@@ -290,7 +306,8 @@ test_epoch_id_is_bound (Fixture *f, gconstpointer data)
   g_autofree guint8 *moved = g_memdup2 (g_bytes_get_data (object, NULL), g_bytes_get_size (object));
   g_autoptr(GBytes) moved_object = NULL;
 
-  assert_does_not_open (f, row, (const guint8 *) g_bytes_get_data (object, NULL) + row->offset, &forge_vault, &twin_id, twin);
+  assert_does_not_open (f, row, (const guint8 *) g_bytes_get_data (object, NULL) + row->offset,
+                        &forge_vault, &twin_id, twin);
   memcpy (moved + 24, &twin_id, sizeof twin_id);
   moved_object = g_bytes_new_take (g_steal_pointer (&moved), g_bytes_get_size (object));
   g_assert_null (sk_pack_read_table (moved_object, &forge_vault, twin, NULL, NULL, NULL));
@@ -310,9 +327,11 @@ test_swapped_chunks (Fixture *f, gconstpointer data)
   g_autoptr(GBytes) mixed_object = NULL;
   g_autoptr(GError) error = NULL;
 
-  /* The same chunk as sealed for another pack, at the same place: valid by itself, but not what this table saw. */
+  /* The same chunk as sealed for another pack, at the same place: valid by itself, but not what
+   * this table saw. */
   g_assert_cmpuint (g_array_index (other_rows, SkPackRow, 3).offset, ==, row->offset);
-  memcpy (mixed + row->offset, (const guint8 *) g_bytes_get_data (other, NULL) + row->offset, row->stored_len);
+  memcpy (mixed + row->offset, (const guint8 *) g_bytes_get_data (other, NULL) + row->offset,
+          row->stored_len);
   mixed_object = g_bytes_new_take (g_steal_pointer (&mixed), size);
   {
     g_autoptr(GBytes) plain = open_row (f, mixed_object, row, f->keys, &error);
@@ -358,8 +377,19 @@ put_row (SkWriter *table, guint8 method, guint64 stored_len, guint64 plain_len)
 static void
 test_hostile_tables (Fixture *f, gconstpointer data)
 {
-  static const struct { const char *what; guint64 count; guint n_rows; struct { guint8 method; guint64 stored, plain; } rows[2];
-                        guint8 pad; gboolean good; } cases[] = {
+  static const struct
+  {
+    const char *what;
+    guint64 count;
+    guint n_rows;
+    struct
+    {
+      guint8 method;
+      guint64 stored, plain;
+    } rows[2];
+    guint8 pad;
+    gboolean good;
+  } cases[] = {
     { "fine", 1, 1, { { 0, 100, 60 } }, 0, TRUE },
     { "fine, padded", 2, 2, { { 0, 50, 10 }, { 1, 50, 4000 } }, 30, TRUE },
     { "no rows", 0, 0, { { 0 } }, 90, FALSE },
@@ -417,13 +447,14 @@ test_hostile_padding (Fixture *f, gconstpointer data)
   put_row (&table, 0, 100, 60);
   for (guint i = 0; i < G_N_ELEMENTS (said); i++)
     {
-      g_autoptr(GBytes) object = forge_pack (f->keys, body, sizeof body, table.bytes->data, table.bytes->len, said[i]);
+      g_autoptr(GBytes) object
+          = forge_pack (f->keys, body, sizeof body, table.bytes->data, table.bytes->len, said[i]);
 
       g_assert_null (sk_pack_read_table (object, &forge_vault, f->keys, NULL, NULL, &error));
       g_assert_error (error, SK_ERROR, SK_ERROR_CORRUPT);
       g_clear_error (&error);
     }
-  sk_writer_raw (&table, "\0\0\1", 3);                              /* bytes hidden in the padding */
+  sk_writer_raw (&table, "\0\0\1", 3); /* bytes hidden in the padding */
   hidden = forge_pack (f->keys, body, sizeof body, table.bytes->data, table.bytes->len, 0);
   g_assert_null (sk_pack_read_table (hidden, &forge_vault, f->keys, NULL, NULL, NULL));
 }
@@ -438,7 +469,8 @@ test_wrong_id_under_right_seal (Fixture *f, gconstpointer data)
   g_autoptr(GBytes) object = NULL;
   g_autoptr(GError) error = NULL;
 
-  g_assert_true (sk_pack_builder_add (builder, f->z, 3, &id, (const guint8 *) "content", 7, FALSE, NULL));
+  g_assert_true (
+      sk_pack_builder_add (builder, f->z, 3, &id, (const guint8 *) "content", 7, FALSE, NULL));
   object = sk_pack_builder_finish (builder, &name, &rows, NULL);
   g_assert_null (open_row (f, object, &g_array_index (rows, SkPackRow, 0), f->keys, &error));
   g_assert_error (error, SK_ERROR, SK_ERROR_CORRUPT);
@@ -542,7 +574,8 @@ test_damaged_chunk (Fixture *f, gconstpointer data)
           assert_does_not_open (f, row, flipped, &forge_vault, &epoch, f->keys);
         }
       for (gsize cut = 0; cut < row->stored_len; cut += 1 + cut / 20)
-        g_assert_null (sk_pack_open_chunk (row, sealed, cut, &forge_vault, &epoch, f->keys, f->z, NULL));
+        g_assert_null (
+            sk_pack_open_chunk (row, sealed, cut, &forge_vault, &epoch, f->keys, f->z, NULL));
     }
 }
 
@@ -591,13 +624,15 @@ test_bad_memory (Fixture *f, gconstpointer data)
       g_assert_cmpuint (sk_pack_builder_count (builder), ==, i);
       g_assert_cmpuint (sk_pack_builder_size (builder), ==, size);
 
-      g_assert_true (add (f, builder, plain, TRUE, &error));      /* the next attempt is fine, and the pack too */
+      g_assert_true (
+          add (f, builder, plain, TRUE, &error)); /* the next attempt is fine, and the pack too */
       g_assert_no_error (error);
     }
   object = sk_pack_builder_finish (builder, &name, &rows, NULL);
   for (guint i = 0; i < N_CHUNKS; i++)
     {
-      g_autoptr(GBytes) plain = open_row (f, object, &g_array_index (rows, SkPackRow, i), f->keys, NULL);
+      g_autoptr(GBytes) plain
+          = open_row (f, object, &g_array_index (rows, SkPackRow, i), f->keys, NULL);
 
       g_assert_nonnull (plain);
     }
@@ -709,7 +744,8 @@ test_repack (Fixture *f, gconstpointer data)
     {
       guint n = N_CHUNKS - 1 - 2 * i;
       g_autoptr(GBytes) expected = content (n, lengths[n]);
-      g_autoptr(GBytes) plain = open_row (f, repacked, &g_array_index (new_rows, SkPackRow, i), f->keys, &error);
+      g_autoptr(GBytes) plain
+          = open_row (f, repacked, &g_array_index (new_rows, SkPackRow, i), f->keys, &error);
 
       g_assert_no_error (error);
       g_assert_true (g_bytes_equal (plain, expected));
@@ -735,7 +771,8 @@ test_version_1 (Fixture *f, gconstpointer data)
   g_assert_cmpuint (rows->len, ==, 3);
   for (guint i = 0; i < rows->len; i++)
     {
-      g_autoptr(GBytes) plain = open_row (f, object, &g_array_index (rows, SkPackRow, i), f->keys, &error);
+      g_autoptr(GBytes) plain
+          = open_row (f, object, &g_array_index (rows, SkPackRow, i), f->keys, &error);
 
       g_assert_no_error (error);
       g_assert_cmpuint (g_bytes_get_size (plain), ==, 60 + i);
@@ -745,33 +782,37 @@ test_version_1 (Fixture *f, gconstpointer data)
 int
 main (int argc, char **argv)
 {
-  static const struct { const char *path; void (*test) (Fixture *f, gconstpointer data); } tests[] = {
-    { "/pack/round-trip", test_round_trip },
-    { "/pack/limits", test_limits },
-    { "/pack/row-validity", test_row_validity },
-    { "/pack/many-rows", test_many_rows },
-    { "/pack/rule-b6/chunk-is-bound", test_chunk_is_bound },
-    { "/pack/rule-b6/exact-bytes", test_exact_bytes },
-    { "/pack/rule-b6/epoch-id-is-bound", test_epoch_id_is_bound },
-    { "/pack/rule-b6/swapped-chunks", test_swapped_chunks },
-    { "/pack/rule-b6/table-is-bound", test_table_is_bound },
-    { "/pack/rule-b6/hostile-tables", test_hostile_tables },
-    { "/pack/rule-b6/hostile-padding", test_hostile_padding },
-    { "/pack/wrong-id-under-right-seal", test_wrong_id_under_right_seal },
-    { "/pack/sit-B126/cut", test_cut },
-    { "/pack/sit-B126/flipped", test_flipped },
-    { "/pack/sit-B126/another-pack", test_another_pack },
-    { "/pack/sit-B126/damaged-chunk", test_damaged_chunk },
-    { "/pack/too-new", test_too_new },
+  static const struct
+  {
+    const char *path;
+    void (*test) (Fixture *f, gconstpointer data);
+  } tests[]
+      = { { "/pack/round-trip", test_round_trip },
+          { "/pack/limits", test_limits },
+          { "/pack/row-validity", test_row_validity },
+          { "/pack/many-rows", test_many_rows },
+          { "/pack/rule-b6/chunk-is-bound", test_chunk_is_bound },
+          { "/pack/rule-b6/exact-bytes", test_exact_bytes },
+          { "/pack/rule-b6/epoch-id-is-bound", test_epoch_id_is_bound },
+          { "/pack/rule-b6/swapped-chunks", test_swapped_chunks },
+          { "/pack/rule-b6/table-is-bound", test_table_is_bound },
+          { "/pack/rule-b6/hostile-tables", test_hostile_tables },
+          { "/pack/rule-b6/hostile-padding", test_hostile_padding },
+          { "/pack/wrong-id-under-right-seal", test_wrong_id_under_right_seal },
+          { "/pack/sit-B126/cut", test_cut },
+          { "/pack/sit-B126/flipped", test_flipped },
+          { "/pack/sit-B126/another-pack", test_another_pack },
+          { "/pack/sit-B126/damaged-chunk", test_damaged_chunk },
+          { "/pack/too-new", test_too_new },
 #if SK_TEST_HOOKS
-    { "/pack/rule-c18/sit-B127/bad-memory", test_bad_memory },
-    { "/pack/rule-c18/sit-B127/unchecked", test_bad_memory_unchecked },
+          { "/pack/rule-c18/sit-B127/bad-memory", test_bad_memory },
+          { "/pack/rule-c18/sit-B127/unchecked", test_bad_memory_unchecked },
 #endif
-    { "/pack/rule-b8/padded", test_padded },
-    { "/pack/rule-b8/length-is-not-in-clear", test_length_is_not_in_clear },
-    { "/pack/repack", test_repack },
-    { "/pack/version-1", test_version_1 },
-  };
+          { "/pack/rule-b8/padded", test_padded },
+          { "/pack/rule-b8/length-is-not-in-clear", test_length_is_not_in_clear },
+          { "/pack/repack", test_repack },
+          { "/pack/version-1", test_version_1 },
+        };
 
   g_test_init (&argc, &argv, NULL);
   g_assert_true (sk_crypto_init (NULL));

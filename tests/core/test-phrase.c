@@ -6,12 +6,18 @@
 #include <string.h>
 
 static const struct { guint8 first, step; const char *phrase; } vectors[] = {
-  { 0, 0, "abide abide abide abide abide abide abide abide abide abide abide abide abide abide abide abide abide abide "
-          "abide abide abide abide abide author" },
-  { 0, 1, "abide alone lend alone except adhere brave broke answer front domain border absurd mark empty limit bear risk "
-          "akin couple razor arrow issue whose" },
-  { 255, 0, "zoom zoom zoom zoom zoom zoom zoom zoom zoom zoom zoom zoom zoom zoom zoom zoom zoom zoom zoom zoom zoom zoom "
-            "zoom wooden" },
+  { 0, 0,
+    "abide abide abide abide abide abide abide abide abide abide abide abide abide abide abide "
+    "abide abide abide "
+    "abide abide abide abide abide author" },
+  { 0, 1,
+    "abide alone lend alone except adhere brave broke answer front domain border absurd mark empty "
+    "limit bear risk "
+    "akin couple razor arrow issue whose" },
+  { 255, 0,
+    "zoom zoom zoom zoom zoom zoom zoom zoom zoom zoom zoom zoom zoom zoom zoom zoom zoom zoom "
+    "zoom zoom zoom zoom "
+    "zoom wooden" },
 };
 
 static void
@@ -65,12 +71,17 @@ test_round_trip (void)
 static void
 test_as_people_write (void)
 {
-  static const char * const texts[] = {
-    "ABIDE Alone lend alone except adhere brave broke answer front domain border absurd mark empty limit bear risk akin "
+  static const char *const texts[] = {
+    "ABIDE Alone lend alone except adhere brave broke answer front domain border absurd mark empty "
+    "limit bear risk akin "
     "couple razor arrow issue whose\n",
-    " 1. abide  2. alone  3. lend  4. alone  5. except  6. adhere\r\n 7. brave  8. broke  9. answer 10. front 11. domain "
-    "12. border\n13) absurd 14) mark 15) empty 16) limit 17) bear 18) risk\n19: akin,couple;razor\tarrow - issue. whose.",
-    "\xef\xbb\xbf" "abide\xe2\x80\x8b alone\xc2\xa0lend alone exce adhe brav brok answ fron doma bord absu mark empt limi "
+    " 1. abide  2. alone  3. lend  4. alone  5. except  6. adhere\r\n 7. brave  8. broke  9. "
+    "answer 10. front 11. domain "
+    "12. border\n13) absurd 14) mark 15) empty 16) limit 17) bear 18) risk\n19: "
+    "akin,couple;razor\tarrow - issue. whose.",
+    "\xef\xbb\xbf"
+    "abide\xe2\x80\x8b alone\xc2\xa0lend alone exce adhe brav brok answ fron doma bord absu mark "
+    "empt limi "
     "bear risk akin coup razo arro issu whos\xe2\x80\xa6",
   };
 
@@ -113,7 +124,7 @@ test_refused (void)
   assert_refused ("abide alone lenda alone", "Word 3 ");
   assert_refused ("abide alone lend extraordinarily", "Word 4 ");
   assert_refused ("abidé alone", "Word 1 ");
-  assert_refused ("abid\xd0\xb5 alone", "Word 1 ");            /* a Cyrillic letter that looks right */
+  assert_refused ("abid\xd0\xb5 alone", "Word 1 "); /* a Cyrillic letter that looks right */
   assert_refused ("abi", "Word 1 ");
 
   /* One word short, one too many, two that changed places. */

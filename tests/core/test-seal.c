@@ -21,7 +21,8 @@ test_round_trip (void)
       memset (plain, 0x5a, sizes[i]);
       sealed = sk_seal_bytes (&key, ad, sizeof ad, plain, sizes[i]);
       g_assert_cmpuint (g_bytes_get_size (sealed), ==, sizes[i] + SK_SEAL_OVERHEAD);
-      opened = sk_open_bytes (&key, ad, sizeof ad, g_bytes_get_data (sealed, NULL), g_bytes_get_size (sealed), &error);
+      opened = sk_open_bytes (&key, ad, sizeof ad, g_bytes_get_data (sealed, NULL),
+                              g_bytes_get_size (sealed), &error);
       g_assert_no_error (error);
       g_assert_cmpmem (g_bytes_get_data (opened, NULL), g_bytes_get_size (opened), plain, sizes[i]);
     }
@@ -72,7 +73,8 @@ static void
 test_passphrase (void)
 {
   g_autoptr(GError) error = NULL;
-  g_autoptr(GBytes) sealed = sk_passphrase_seal ("korrekt häst", (const guint8 *) "keys", 4, &error);
+  g_autoptr(GBytes) sealed
+      = sk_passphrase_seal ("korrekt häst", (const guint8 *) "keys", 4, &error);
   g_autoptr(GBytes) opened = NULL;
   const guint8 *data;
   g_autofree guint8 *flipped = NULL;
@@ -131,7 +133,8 @@ test_passphrase_bounds (void)
       g_autoptr(GBytes) blob = cheap_blob (cases[i].version, cases[i].passes, cases[i].memory_kib);
       g_autoptr(GError) error = NULL;
 
-      g_assert_null (sk_passphrase_open ("x", g_bytes_get_data (blob, NULL), g_bytes_get_size (blob), &error));
+      g_assert_null (
+          sk_passphrase_open ("x", g_bytes_get_data (blob, NULL), g_bytes_get_size (blob), &error));
       g_assert_error (error, SK_ERROR, (int) cases[i].code);
     }
 }
@@ -156,9 +159,18 @@ static void
 test_padme (void)
 {
   static const struct { guint64 len, padded; } cases[] = {
-    { 0, 0 }, { 1, 1 }, { 2, 2 }, { 3, 3 }, { 9, 10 }, { 100, 104 }, { 1000, 1024 }, { 1025, 1088 },
-    { 1 << 20, 1 << 20 }, { (1 << 20) + 1, (1 << 20) + (1 << 15) },
-    { (16u << 20) + 1, (16u << 20) + (1u << 19) }, { G_GUINT64_CONSTANT (1) << 40, G_GUINT64_CONSTANT (1) << 40 },
+    { 0, 0 },
+    { 1, 1 },
+    { 2, 2 },
+    { 3, 3 },
+    { 9, 10 },
+    { 100, 104 },
+    { 1000, 1024 },
+    { 1025, 1088 },
+    { 1 << 20, 1 << 20 },
+    { (1 << 20) + 1, (1 << 20) + (1 << 15) },
+    { (16u << 20) + 1, (16u << 20) + (1u << 19) },
+    { G_GUINT64_CONSTANT (1) << 40, G_GUINT64_CONSTANT (1) << 40 },
   };
   guint64 before = 0;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* First byte 0: the rest is a whole object. Otherwise the rest is a plain table behind a body of 16 times that many bytes,
- * sealed with the right key, so that the parser behind the seal is reached. What is accepted keeps its promises. */
+/* First byte 0: the rest is a whole object. Otherwise the rest is a plain table behind a body of 16
+ * times that many bytes, sealed with the right key, so that the parser behind the seal is reached.
+ * What is accepted keeps its promises. */
 #include "forge-pack.h"
 #include "sk-limits.h"
 
@@ -54,7 +55,8 @@ LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
     {
       const SkPackRow *row = &g_array_index (rows, SkPackRow, i);
       const guint8 *sealed = (const guint8 *) g_bytes_get_data (object, NULL) + row->offset;
-      g_autoptr(GBytes) plain = sk_pack_open_chunk (row, sealed, row->stored_len, &forge_vault, &epoch, keys, z, NULL);
+      g_autoptr(GBytes) plain
+          = sk_pack_open_chunk (row, sealed, row->stored_len, &forge_vault, &epoch, keys, z, NULL);
 
       g_assert_true (plain == NULL || g_bytes_get_size (plain) == row->plain_len);
     }

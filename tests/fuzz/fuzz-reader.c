@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Input: one byte n, n operations, then the data they are done on. A reader never goes past its end, stays failed, and
- * a number that it accepted is written back as the same bytes. */
+/* Input: one byte n, n operations, then the data they are done on. A reader never goes past its
+ * end, stays failed, and a number that it accepted is written back as the same bytes. */
 #include "sk-bytes.h"
 
 int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
@@ -16,7 +16,8 @@ check_varint (SkReader *reader)
     return;
   sk_writer_init (&writer);
   sk_writer_varint (&writer, v);
-  g_assert_cmpmem (writer.bytes->data, writer.bytes->len, reader->data + before, reader->pos - before);
+  g_assert_cmpmem (writer.bytes->data, writer.bytes->len, reader->data + before,
+                   reader->pos - before);
 }
 
 static void

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A passphrase blob. Plausible passes and memory are replaced by the cheapest, or each input would take a second; what
- * is out of range stays as it is. Random bytes never open; the corpus has one blob that does. */
+/* A passphrase blob. Plausible passes and memory are replaced by the cheapest, or each input would
+ * take a second; what is out of range stays as it is. Random bytes never open; the corpus has one
+ * blob that does. */
 #include "sk-seal.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Written from FORMAT.md alone, not from sk-pack.c: makes packs whose seals are right and whose table says whatever a
- * test wants, and the fixed keys under which fixtures and corpora were made. */
+/* Written from FORMAT.md alone, not from sk-pack.c: makes packs whose seals are right and whose
+ * table says whatever a test wants, and the fixed keys of fixtures and corpora. */
 #pragma once
 #include "sk-pack.h"
 
@@ -40,10 +40,11 @@ forge_sealed (SkWriter *object, const SkKey *key, SkWriter *ad, const guint8 *pl
   sk_writer_raw (object, g_bytes_get_data (sealed, NULL), len + SK_SEAL_OVERHEAD);
 }
 
-/* A pack with @body where its sealed chunks should be and @table as the plain table. @said_len: what the sealed length
- * says; 0 = the truth. (transfer full) */
+/* A pack with @body where its sealed chunks should be and @table as the plain table. @said_len:
+ * what the sealed length says; 0 = the truth. (transfer full) */
 static inline GBytes *
-forge_pack (SkKeyring *keys, const guint8 *body, gsize body_len, const guint8 *table, gsize table_len, guint32 said_len)
+forge_pack (SkKeyring *keys, const guint8 *body, gsize body_len, const guint8 *table,
+            gsize table_len, guint32 said_len)
 {
   g_auto(SkWriter) object = { 0 };
   g_auto(SkWriter) table_ad = { 0 };
