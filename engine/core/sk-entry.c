@@ -7,7 +7,7 @@
 #include <sodium.h>
 #include <string.h>
 
-#define KNOWN_FLAGS (SK_ENTRY_CONFIRMED | SK_ENTRY_UNION)
+#define KNOWN_FLAGS (SK_ENTRY_CONFIRMED | SK_ENTRY_UNION | SK_ENTRY_WAS_DIR)
 #define MODE_MASK 07777u
 
 gboolean
