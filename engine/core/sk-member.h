@@ -34,13 +34,17 @@ gboolean sk_members_is_live (SkMembers *self, const SkDeviceId *device);
 /* The key a device's objects are signed with, revoked ones included (their log up to the cut still counts). */
 const SkPublicKey *sk_members_sign_key (SkMembers *self, const SkDeviceId *device);
 
-/* Building records. @signer_id zero = the recovery identity. (transfer full) */
+/* Building records. @signer_id zero = the recovery identity. Names pass sk_label_check. (transfer full) */
 GBytes *sk_member_build_add (const SkId *vault, const SkDeviceId *device, const char *name, const SkPublicKey *sign_key,
                              const SkPublicKey *box_key, const SkDeviceId *signer_id, SkIdentity *signer, gint64 now);
 GBytes *sk_member_build_rename (const SkId *vault, const SkDeviceId *device, const char *name, guint64 lamport,
                                 const SkDeviceId *signer_id, SkIdentity *signer, gint64 now);
-GBytes *sk_member_build_revoke (const SkId *vault, const SkDeviceId *device, GArray *cut, const SkDeviceId *signer_id,
-                                SkIdentity *signer, gint64 now);
+/* @cut: SkPosition, NULL for none; those of other devices are left out. What the device signed and @members counts stays
+ * valid (devices it enrolled, renames, its revocations) but for its revocation of the signer; with @undo_revocations its
+ * revocations do not: for a stolen device that turned against the others. Whoever undoes them signs anew those that
+ * should stand. */
+GBytes *sk_member_build_revoke (const SkId *vault, const SkDeviceId *device, GArray *cut, SkMembers *members,
+                                gboolean undo_revocations, const SkDeviceId *signer_id, SkIdentity *signer, gint64 now);
 
 /* The epoch object "epochs/<32 hex>": signed, in the clear but for the boxes; one box per recipient, the recovery
  * identity always among them. */
