@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 /* How often somebody may save between two of our calls until the newest save is left where it is: in the trash. */
-#define SWAP_BACK_TRIES 16u
+#define SWAP_BACK_TRIES 15u
 
 gboolean
 sk_stat_same_moved (const SkStat *a, const SkStat *b)

@@ -229,6 +229,16 @@ touched (Tree *tree, const char *path)
 }
 
 static void
+tree_set_mtime (Tree *tree, const char *path, gint64 mtime)
+{
+  g_autofree char *full = tree_path (tree, path);
+  struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { mtime / 1000000000, mtime % 1000000000 } };
+
+  g_assert_cmpint (utimensat (AT_FDCWD, full, times, 0), ==, 0);
+}
+
+/* As the next run of the engine. */
+static void
 forget (Tree *tree)
 {
   g_autoptr(GError) error = NULL;
@@ -265,6 +275,24 @@ test_open_handle (void)
     }
 }
 
+/* A writer that sets the time back afterwards is found while the same engine runs. */
+static void
+test_quiet_handle (void)
+{
+  g_autoptr(Tree) tree = tree_new_prepared ();
+  g_autofree char *full = tree_path (tree, "f");
+  struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { 1000000000, 0 } };
+  g_autoptr(GError) error = NULL;
+  SkStat stat = given (tree, "f", "text");
+  int fd = open (full, O_RDWR | O_CLOEXEC);
+
+  g_assert_true (sk_target_remove (tree->root, "f", &stat, BATCH, &error));
+  g_assert_cmpint (pwrite (fd, "TEXT", 4, 0), ==, 4);
+  g_assert_cmpint (futimens (fd, times), ==, 0);
+  close (fd);
+  g_assert_cmpuint (touched (tree, "f"), ==, 1);
+}
+
 /* What only looks like it: other metadata, an mtime in the future, another name of the file. */
 static void
 test_untouched (void)
@@ -272,7 +300,7 @@ test_untouched (void)
   for (guint next = 0; next < 2; next++)
     {
       g_autoptr(Tree) tree = tree_new_prepared ();
-      g_autofree char *batch = sk_trash_new_batch (g_get_real_time ()), *a = tree_path (tree, "a"), *b = tree_path (tree, "b");
+      g_autofree char *batch = sk_trash_new_batch (g_get_real_time () - 10 * SECOND), *a = tree_path (tree, "a"), *b = tree_path (tree, "b");
       g_autofree char *in_trash = NULL;
       g_autoptr(GError) error = NULL;
       SkMeta future = { 0644, (g_get_real_time () + DAY) * 1000, NULL };
@@ -288,6 +316,13 @@ test_untouched (void)
       stat = tree_stat (tree, "b");
       g_assert_true (sk_target_remove (tree->root, "b", &stat, batch, &error));
       tree_text (tree, "a", "edited");
+
+      /* Saved while the batch was under way, but before it came here. */
+      given (tree, "c", "saved");
+      tree_set_mtime (tree, "c", (g_get_real_time () - SECOND) * 1000);
+      stat = tree_stat (tree, "c");
+      g_assert_true (sk_target_remove (tree->root, "c", &stat, batch, &error));
+      g_assert_no_error (error);
       if (next)
         forget (tree);
       g_assert_cmpuint (touched (tree, ""), ==, 0);
@@ -306,6 +341,7 @@ main (int argc, char **argv)
   g_test_add_func ("/trash/cancelled", test_cancelled);
   g_test_add_func ("/trash/any-file", test_any_file);
   g_test_add_func ("/trash/rule-a11/open-handle", test_open_handle);
+  g_test_add_func ("/trash/rule-a11/quiet-handle", test_quiet_handle);
   g_test_add_func ("/trash/rule-a11/untouched", test_untouched);
   return g_test_run ();
 }
