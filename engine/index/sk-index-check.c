@@ -23,6 +23,16 @@ static const struct { const char *sql, *problem; } invariants[] = {
     "versions have no path or no content" },
   { "SELECT count (*) FROM place l WHERE NOT EXISTS (SELECT 1 FROM pack p WHERE p.row = l.pack) OR NOT EXISTS (SELECT 1 FROM chunk c WHERE c.row = l.chunk)",
     "chunks lie in a pack that is not there" },
+  { "SELECT count (*) FROM content c WHERE c.row <= (SELECT max (row) FROM content_key) "
+    "AND NOT EXISTS (SELECT 1 FROM content_key k WHERE k.key = sk_key (c.hash) AND k.row = c.row)",
+    "contents cannot be found" },
+  { "SELECT count (*) FROM chunk c WHERE c.row <= (SELECT max (row) FROM chunk_key) "
+    "AND NOT EXISTS (SELECT 1 FROM chunk_key k WHERE k.key = sk_key (c.id) AND k.row = c.row)",
+    "chunks cannot be found" },
+  { "SELECT count (*) FROM content_key a JOIN content_key b ON b.key = a.key AND b.row > a.row JOIN content c ON c.row = a.row "
+    "JOIN content d ON d.row = b.row WHERE c.hash = d.hash", "contents are there twice" },
+  { "SELECT count (*) FROM chunk_key a JOIN chunk_key b ON b.key = a.key AND b.row > a.row JOIN chunk c ON c.row = a.row "
+    "JOIN chunk d ON d.row = b.row WHERE c.id = d.id AND c.size = d.size", "chunks are there twice" },
 };
 
 static void

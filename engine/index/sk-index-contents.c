@@ -94,46 +94,108 @@ update_hints (SkIndex *self, gint64 chunk, gint64 hint, gint64 newer, gint64 con
   return sk_run (self, statement, error);
 }
 
+static gboolean
+read_chunk_row (SkIndex *self, gint64 row, const SkHash *id, GArray *out, GError **error)
+{
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_CHUNK_IS, error);
+  SkStep step;
+
+  if (statement == NULL)
+    return FALSE;
+  sk_bind_int (statement, 1, row);
+  sk_bind_hash (statement, 2, id);
+  step = sk_step (self, statement, error);
+  if (step == SK_STEP_ROW)
+    {
+      SkChunkRow chunk = { row, (guint64) sk_col_int (statement, 0), sk_col_int (statement, 1), sk_col_int (statement, 2) };
+
+      g_array_append_val (out, chunk);
+    }
+  return step != SK_STEP_ERROR;
+}
+
+GArray *
+sk_index_chunk_rows (SkIndex *self, const SkHash *id, GError **error)
+{
+  g_autoptr(GArray) candidates = g_array_new (FALSE, FALSE, sizeof (gint64));
+  g_autoptr(GArray) chunks = g_array_new (FALSE, FALSE, sizeof (SkChunkRow));
+
+  if (!sk_hash_index_find (self, self->chunk_hashes, id, candidates, error))
+    return NULL;
+  for (guint i = 0; i < candidates->len; i++)
+    if (!read_chunk_row (self, g_array_index (candidates, gint64, i), id, chunks, error))
+      return NULL;
+  return g_steal_pointer (&chunks);
+}
+
+static gint64
+insert_chunk (SkIndex *self, const SkHash *id, guint64 size, gint64 content, GError **error)
+{
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_CHUNK_ADD, error);
+  gint64 row;
+
+  if (statement == NULL)
+    return 0;
+  sk_bind_hash (statement, 1, id);
+  sk_bind_int (statement, 2, (gint64) size);
+  sk_bind_int (statement, 3, content);
+  if (!sk_run (self, statement, error))
+    return 0;
+  row = sqlite3_last_insert_rowid (self->db);
+  return sk_hash_index_add (self, self->chunk_hashes, id, row, error) ? row : 0;
+}
+
 gint64
 sk_index_chunk_ensure (SkIndex *self, const SkHash *id, guint64 size, gint64 content, SkHintMemo *memo, GError **error)
 {
-  g_autoptr(SkStatement) find = sk_sql (self, SK_SQL_CHUNK_FIND, error);
-  g_autoptr(SkStatement) add = NULL;
-  SkStep step;
+  g_autoptr(GArray) chunks = sk_index_chunk_rows (self, id, error);
 
-  if (find == NULL)
-    return 0;
-  sk_bind_hash (find, 1, id);
-  sk_bind_int (find, 2, (gint64) size);
-  step = sk_step (self, find, error);
-  if (step == SK_STEP_ROW)
+  for (guint i = 0; chunks != NULL && i < chunks->len; i++)
     {
-      gint64 row = sk_col_int (find, 0);
+      const SkChunkRow *chunk = &g_array_index (chunks, SkChunkRow, i);
 
-      return update_hints (self, row, sk_col_int (find, 1), sk_col_int (find, 2), content, memo, error) ? row : 0;
+      if (chunk->size == size)
+        return update_hints (self, chunk->row, chunk->hint, chunk->hint_newer, content, memo, error) ? chunk->row : 0;
     }
-  add = step == SK_STEP_DONE ? sk_sql (self, SK_SQL_CHUNK_ADD, error) : NULL;
-  if (add == NULL)
-    return 0;
-  sk_bind_hash (add, 1, id);
-  sk_bind_int (add, 2, (gint64) size);
-  sk_bind_int (add, 3, content);
-  return sk_run (self, add, error) ? sqlite3_last_insert_rowid (self->db) : 0;
+  return chunks != NULL ? insert_chunk (self, id, size, content, error) : 0;
 }
 
 /* --- contents --- */
 
+static gboolean
+is_content (SkIndex *self, gint64 row, const SkHash *content, gboolean *is, GError **error)
+{
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_CONTENT_IS, error);
+  gint64 found;
+
+  if (statement == NULL)
+    return FALSE;
+  sk_bind_int (statement, 1, row);
+  sk_bind_hash (statement, 2, content);
+  if (!sk_read_int (self, statement, 0, &found, error))
+    return FALSE;
+  *is = found != 0;
+  return TRUE;
+}
+
 gint64
 sk_index_content_find (SkIndex *self, const SkHash *content, GError **error)
 {
-  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_CONTENT_FIND, error);
-  gint64 row = 0;
+  g_autoptr(GArray) candidates = g_array_new (FALSE, FALSE, sizeof (gint64));
 
-  if (statement == NULL)
+  if (!sk_hash_index_find (self, self->content_hashes, content, candidates, error))
     return 0;
-  sk_bind_hash (statement, 1, content);
-  sk_read_int (self, statement, 0, &row, error);
-  return row;
+  for (guint i = 0; i < candidates->len; i++)
+    {
+      gint64 row = g_array_index (candidates, gint64, i);
+      gboolean is;
+
+      if (!is_content (self, row, content, &is, error))
+        return 0;
+      if (is)
+        return row;
+    }
+  return 0;
 }
 
 gint64
@@ -192,11 +254,27 @@ write_chunk_list (SkIndex *self, const SkEntry *entry, gint64 content, SkWriter 
   return TRUE;
 }
 
+static gboolean
+insert_content (SkIndex *self, gint64 row, const SkEntry *entry, const SkWriter *chunks, GError **error)
+{
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_CONTENT_ADD, error);
+
+  if (statement == NULL)
+    return FALSE;
+  sk_bind_int (statement, 1, row);
+  sk_bind_hash (statement, 2, &entry->content);
+  sk_bind_int (statement, 3, (gint64) entry->size);
+  if (entry->kind == SK_KIND_FILE)
+    sk_bind_blob (statement, 4, chunks->bytes->data, chunks->bytes->len);
+  sk_bind_text (statement, 5, entry->symlink);
+  sk_bind_bytes (statement, 6, entry->xattrs);
+  return sk_run (self, statement, error) && sk_hash_index_add (self, self->content_hashes, &entry->content, row, error);
+}
+
 gint64
 sk_index_content_add (SkIndex *self, const SkEntry *entry, GError **error)
 {
   g_auto(SkWriter) writer = { 0 };
-  g_autoptr(SkStatement) statement = NULL;
   g_autoptr(GError) why = NULL;
   gint64 row = sk_index_content_find (self, &entry->content, &why);
 
@@ -208,22 +286,10 @@ sk_index_content_add (SkIndex *self, const SkEntry *entry, GError **error)
     }
   sk_writer_init (&writer);
   row = next_content_row (self, error);
-  if (row == 0 || !write_chunk_list (self, entry, row, &writer, error))
-    {
-      self->poisoned = TRUE;    /* chunks may point to a content that is not there */
-      return 0;
-    }
-  statement = sk_sql (self, SK_SQL_CONTENT_ADD, error);
-  if (statement == NULL)
-    return 0;
-  sk_bind_int (statement, 1, row);
-  sk_bind_hash (statement, 2, &entry->content);
-  sk_bind_int (statement, 3, (gint64) entry->size);
-  if (entry->kind == SK_KIND_FILE)
-    sk_bind_blob (statement, 4, writer.bytes->data, writer.bytes->len);
-  sk_bind_text (statement, 5, entry->symlink);
-  sk_bind_bytes (statement, 6, entry->xattrs);
-  return sk_run (self, statement, error) ? row : 0;
+  if (row != 0 && write_chunk_list (self, entry, row, &writer, error) && insert_content (self, row, entry, &writer, error))
+    return row;
+  self->poisoned = TRUE;    /* chunks may point to a content that is not there */
+  return 0;
 }
 
 /* --- reading chunk lists --- */
@@ -409,31 +475,46 @@ node_with_content (SkIndex *self, gint64 content, gint64 *node, GError **error)
   return sk_read_int (self, statement, 0, node, error);
 }
 
+/* *@node stays 0 when the hint is of no use. */
+static gboolean
+try_hint (SkIndex *self, gint64 chunk, gint64 hint, gint64 *node, guint64 *offset, GError **error)
+{
+  gboolean found = FALSE;
+
+  *node = 0;
+  if (hint == 0)
+    return TRUE;
+  if (!node_with_content (self, hint, node, error))
+    return FALSE;
+  if (*node != 0 && !find_offset (self, hint, chunk, offset, &found, error))
+    return FALSE;
+  if (!found)
+    *node = 0;
+  return TRUE;
+}
+
 gint64
 sk_index_chunk_local (SkIndex *self, const SkHash *id, gint64 *content, guint64 *offset, GError **error)
 {
-  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_CHUNK_HINTS, error);
+  g_autoptr(GArray) chunks = sk_index_chunk_rows (self, id, error);
 
-  if (statement == NULL)
-    return 0;
-  sk_bind_hash (statement, 1, id);
-  while (sk_step (self, statement, error) == SK_STEP_ROW)
-    for (int i = 1; i <= 2; i++)
-      {
-        gint64 hint = sk_col_int (statement, i), node = 0;
-        gboolean found = FALSE;
+  for (guint i = 0; chunks != NULL && i < chunks->len; i++)
+    {
+      const SkChunkRow *chunk = &g_array_index (chunks, SkChunkRow, i);
+      const gint64 hints[] = { chunk->hint, chunk->hint_newer };
 
-        if (hint == 0)
-          continue;
-        if (!node_with_content (self, hint, &node, error))
-          return 0;
-        if (node != 0 && !find_offset (self, hint, sk_col_int (statement, 0), offset, &found, error))
-          return 0;
-        if (found)
-          {
-            *content = hint;
-            return node;
-          }
-      }
+      for (guint j = 0; j < G_N_ELEMENTS (hints); j++)
+        {
+          gint64 node;
+
+          if (!try_hint (self, chunk->row, hints[j], &node, offset, error))
+            return 0;
+          if (node != 0)
+            {
+              *content = hints[j];
+              return node;
+            }
+        }
+    }
   return 0;
 }

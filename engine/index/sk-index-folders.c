@@ -248,6 +248,18 @@ sk_index_folder_set_numbers (SkIndex *self, gint64 row, guint64 dev, guint64 ino
 }
 
 gboolean
+sk_index_folder_set_mode (SkIndex *self, gint64 row, SkFolderMode mode, GError **error)
+{
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_FOLDER_MODE, error);
+
+  if (statement == NULL)
+    return FALSE;
+  sk_bind_int (statement, 1, row);
+  sk_bind_int (statement, 2, mode != 0);
+  return sk_run (self, statement, error);
+}
+
+gboolean
 sk_index_folder_set_first_contact (SkIndex *self, gint64 row, gboolean value, GError **error)
 {
   g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_FOLDER_FIRST_CONTACT, error);

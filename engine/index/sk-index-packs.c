@@ -123,15 +123,14 @@ is_one_of (gint64 storage, const gint64 *storages, guint n)
 }
 
 static gboolean
-chunk_held (SkIndex *self, const SkHash *id, const gint64 *storages, guint n, gboolean *held, GError **error)
+row_held (SkIndex *self, gint64 chunk, const gint64 *storages, guint n, gboolean *held, GError **error)
 {
   g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_CHUNK_HELD, error);
   SkStep step = SK_STEP_DONE;
 
-  *held = FALSE;
   if (statement == NULL)
     return FALSE;
-  sk_bind_hash (statement, 1, id);
+  sk_bind_int (statement, 1, chunk);
   while (!*held && (step = sk_step (self, statement, error)) == SK_STEP_ROW)
     *held = is_one_of (sk_col_int (statement, 0), storages, n);
   return step != SK_STEP_ERROR;
@@ -141,40 +140,71 @@ gboolean
 sk_index_chunks_held (SkIndex *self, const SkHash *ids, guint n, const gint64 *storages, guint n_storages, gboolean *held, GError **error)
 {
   for (guint i = 0; i < n; i++)
-    if (!chunk_held (self, &ids[i], storages, n_storages, &held[i], error))
-      return FALSE;
+    {
+      g_autoptr(GArray) chunks = sk_index_chunk_rows (self, &ids[i], error);
+
+      held[i] = FALSE;
+      if (chunks == NULL)
+        return FALSE;
+      for (guint j = 0; j < chunks->len; j++)
+        if (!row_held (self, g_array_index (chunks, SkChunkRow, j).row, storages, n_storages, &held[i], error))
+          return FALSE;
+    }
   return TRUE;
+}
+
+static gboolean
+read_places (SkIndex *self, const SkHash *id, const SkChunkRow *chunk, GArray *places, GError **error)
+{
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_CHUNK_PLACES, error);
+  gboolean damaged = chunk->size == 0 || chunk->size > SK_CHUNK_SIZE_MAX;
+  SkStep step;
+
+  if (statement == NULL)
+    return FALSE;
+  sk_bind_int (statement, 1, chunk->row);
+  while ((step = sk_step (self, statement, error)) == SK_STEP_ROW)
+    {
+      SkChunkPlace place = { .storage = sk_col_int (statement, 0), .row = { .id = *id, .plain_len = (guint32) chunk->size } };
+
+      sk_col_hash (statement, 1, &place.pack, &damaged);
+      sk_col_id (statement, 2, &place.epoch, &damaged);
+      place.pack_size = (guint64) sk_col_int (statement, 3);
+      place.condemned = sk_col_int (statement, 4) != SK_PACK_LIVE;
+      place.row.offset = sk_col_bounded (statement, 5, SK_PACK_SIZE_MAX, &damaged);
+      place.row.stored_len = sk_col_bounded (statement, 6, SK_PACK_SIZE_MAX, &damaged);
+      place.row.method = sk_col_bounded (statement, 7, G_MAXUINT8, &damaged);
+      g_array_append_val (places, place);
+    }
+  if (step == SK_STEP_DONE && damaged)
+    return sk_index_damaged (self, "the place of a chunk is impossible", error);
+  return step == SK_STEP_DONE;
+}
+
+/* Uncondemned first; of these the smallest name, which is the one that stays when there are several (A2). */
+static int
+compare_places (gconstpointer a, gconstpointer b)
+{
+  const SkChunkPlace *x = a, *y = b;
+
+  if (x->condemned != y->condemned)
+    return x->condemned ? 1 : -1;
+  return sk_hash_compare (&x->pack, &y->pack);
 }
 
 GArray *
 sk_index_chunk_places (SkIndex *self, const SkHash *id, GError **error)
 {
   g_autoptr(GArray) places = g_array_new (FALSE, TRUE, sizeof (SkChunkPlace));
-  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_CHUNK_PLACES, error);
-  gboolean damaged = FALSE;
-  SkStep step;
+  g_autoptr(GArray) chunks = sk_index_chunk_rows (self, id, error);
 
-  if (statement == NULL)
+  if (chunks == NULL)
     return NULL;
-  sk_bind_hash (statement, 1, id);
-  while ((step = sk_step (self, statement, error)) == SK_STEP_ROW)
-    {
-      SkChunkPlace place = { .storage = sk_col_int (statement, 0) };
-
-      sk_col_hash (statement, 1, &place.pack, &damaged);
-      sk_col_id (statement, 2, &place.epoch, &damaged);
-      place.pack_size = (guint64) sk_col_int (statement, 3);
-      place.condemned = sk_col_int (statement, 4) != SK_PACK_LIVE;
-      sk_col_hash (statement, 5, &place.row.id, &damaged);
-      place.row.offset = sk_col_bounded (statement, 6, SK_PACK_SIZE_MAX, &damaged);
-      place.row.stored_len = sk_col_bounded (statement, 7, SK_PACK_SIZE_MAX, &damaged);
-      place.row.plain_len = sk_col_bounded (statement, 8, SK_CHUNK_SIZE_MAX, &damaged);
-      place.row.method = sk_col_bounded (statement, 9, G_MAXUINT8, &damaged);
-      g_array_append_val (places, place);
-    }
-  if (damaged)
-    return sk_index_damaged (self, "the place of a chunk is impossible", error), NULL;
-  return step == SK_STEP_DONE ? g_steal_pointer (&places) : NULL;
+  for (guint i = 0; i < chunks->len; i++)
+    if (!read_places (self, id, &g_array_index (chunks, SkChunkRow, i), places, error))
+      return NULL;
+  g_array_sort (places, compare_places);
+  return g_steal_pointer (&places);
 }
 
 /* --- which chunks are in use --- */

@@ -9,6 +9,7 @@
 
 typedef struct _SkParentCache SkParentCache;
 typedef struct _SkOffsetCache SkOffsetCache;
+typedef struct _SkHashIndex SkHashIndex;
 
 struct _SkIndex
 {
@@ -28,6 +29,7 @@ struct _SkIndex
   GHashTable *counts;            /* gint64 folder row -> SkFolderCounts */
   gint64 next_content;           /* 0: not read yet */
   SkOffsetCache *offsets;
+  SkHashIndex *content_hashes, *chunk_hashes;
 };
 
 void sk_index_drop_caches (SkIndex *self);
@@ -107,6 +109,9 @@ sk_col_int (SkStatement *statement, int at)
   return sqlite3_column_int64 (statement, at);
 }
 
+/* As sk_index_get_u64, with the error at once. */
+gboolean sk_index_read_u64 (SkIndex *self, const char *key, guint64 fallback, guint64 *out, GError **error);
+
 /* --- short byte strings that repeat in many rows: writers, device names --- */
 gint64 sk_intern (SkIndex *self, gconstpointer data, gsize len, GError **error);     /* 0 on error */
 GBytes *sk_interned (SkIndex *self, gint64 row, GError **error);                     /* (transfer none) */
@@ -145,10 +150,23 @@ gboolean sk_index_node_place (SkIndex *self, gint64 row, gint64 *folder, gint64 
 /* The path, and in *@folder the folder's row. (transfer full) */
 char *sk_index_node_locate (SkIndex *self, gint64 row, gint64 *folder, GError **error);
 
+/* --- rows by hash: see sk-index-hashes.c --- */
+SkHashIndex *sk_hash_index_new (SkSql find, SkSql merge, SkSql tail, const char *setting);
+void sk_hash_index_free (SkHashIndex *self);    /* NULL allowed */
+void sk_hash_index_forget (SkHashIndex *self);
+/* Rows that may have @hash; the row itself has to be looked at. */
+gboolean sk_hash_index_find (SkIndex *index, SkHashIndex *self, const SkHash *hash, GArray *rows /* gint64 */, GError **error);
+/* After the row was inserted, with a higher row number than any before it. */
+gboolean sk_hash_index_add (SkIndex *index, SkHashIndex *self, const SkHash *hash, gint64 row, GError **error);
+void sk_hash_key_sql (sqlite3_context *context, int n, sqlite3_value **values);
+
 /* --- contents and chunks --- */
 /* The row of the entry's content, made when it is new, with its chunks; also for directories and tombstones. 0 on error. */
 gint64 sk_index_content_add (SkIndex *self, const SkEntry *entry, GError **error);
 gint64 sk_index_content_find (SkIndex *self, const SkHash *content, GError **error);  /* 0 when unknown; look at @error */
+typedef struct { gint64 row; guint64 size; gint64 hint, hint_newer; } SkChunkRow;
+/* Every row of a chunk with this id: one, unless somebody lied about its size. (transfer full) */
+GArray *sk_index_chunk_rows (SkIndex *self, const SkHash *id, GError **error);
 /* What was last found out about the first hint of a chunk: whether a file on this disk has that content. */
 typedef struct { gint64 content; gboolean here; } SkHintMemo;
 /* Row of the chunk (@id, @size), made when it is new. Rows of equal id and other size may exist: one of them is a lie that

@@ -9,6 +9,7 @@
  * the many rows that are none of it.
  * content: everything its hash covers, once, whatever the number of versions that have it. chunks: see sk-index-contents.c.
  * chunk: hint and hint_newer are contents that hold it. Unique by id and size, see sk_index_chunk_ensure.
+ * content_key, chunk_key: rows by 64 bits of their hash, except for the newest rows, see sk-index-hashes.c.
  * place: by pack, so that a new pack is appended to the table and its rows are read in one go. */
 static const char step_1[] =
   "CREATE TABLE setting (key BLOB PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;"
@@ -51,10 +52,12 @@ static const char step_1[] =
   "CREATE INDEX version_origin ON version (origin) WHERE origin <> 0;"
   "CREATE INDEX version_tombstone ON version (node) WHERE kind = 4 AND maximal = 1;"
 
-  "CREATE TABLE content (row INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, size INTEGER NOT NULL, chunks BLOB,"
+  "CREATE TABLE content (row INTEGER PRIMARY KEY, hash BLOB NOT NULL, size INTEGER NOT NULL, chunks BLOB,"
   " symlink BLOB, xattrs BLOB) STRICT;"
+  "CREATE TABLE content_key (key INTEGER NOT NULL, row INTEGER NOT NULL, PRIMARY KEY (key, row)) STRICT, WITHOUT ROWID;"
   "CREATE TABLE chunk (row INTEGER PRIMARY KEY, id BLOB NOT NULL, size INTEGER NOT NULL,"
-  " hint INTEGER NOT NULL, hint_newer INTEGER NOT NULL, UNIQUE (id, size)) STRICT;"
+  " hint INTEGER NOT NULL, hint_newer INTEGER NOT NULL) STRICT;"
+  "CREATE TABLE chunk_key (key INTEGER NOT NULL, row INTEGER NOT NULL, PRIMARY KEY (key, row)) STRICT, WITHOUT ROWID;"
 
   "CREATE TABLE pack (row INTEGER PRIMARY KEY, storage INTEGER NOT NULL REFERENCES storage (row), name BLOB NOT NULL,"
   " epoch BLOB NOT NULL, size INTEGER NOT NULL, filled INTEGER NOT NULL, state INTEGER NOT NULL, state_by BLOB,"

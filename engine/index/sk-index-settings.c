@@ -20,21 +20,32 @@ sk_index_set (SkIndex *self, const char *key, const void *data, gsize len, GErro
   return sk_run (self, statement, error);
 }
 
+/* *@out is NULL when there is none. */
+static gboolean
+read_setting (SkIndex *self, const char *key, GBytes **out, GError **error)
+{
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_SETTING_GET, error);
+  SkStep step;
+
+  *out = NULL;
+  if (statement == NULL)
+    return FALSE;
+  sk_bind_text (statement, 1, key);
+  step = sk_step (self, statement, error);
+  if (step == SK_STEP_ROW)
+    *out = sk_col_bytes (statement, 0);
+  return step != SK_STEP_ERROR;
+}
+
 GBytes *
 sk_index_get (SkIndex *self, const char *key)
 {
-  g_autoptr(GError) error = NULL;
-  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_SETTING_GET, &error);
-  SkStep step = SK_STEP_ERROR;
+  GError *error = NULL;
+  GBytes *bytes;
 
-  if (statement != NULL)
-    {
-      sk_bind_text (statement, 1, key);
-      step = sk_step (self, statement, &error);
-    }
-  if (step == SK_STEP_ERROR)
-    sk_index_keep_error (self, g_steal_pointer (&error));
-  return step == SK_STEP_ROW ? sk_col_bytes (statement, 0) : NULL;
+  if (!read_setting (self, key, &bytes, &error))
+    sk_index_keep_error (self, error);
+  return bytes;
 }
 
 gboolean
@@ -45,24 +56,32 @@ sk_index_set_u64 (SkIndex *self, const char *key, guint64 value, GError **error)
   return sk_index_set (self, key, &bytes, sizeof bytes, error);
 }
 
+gboolean
+sk_index_read_u64 (SkIndex *self, const char *key, guint64 fallback, guint64 *out, GError **error)
+{
+  g_autoptr(GBytes) bytes = NULL;
+
+  *out = fallback;
+  if (!read_setting (self, key, &bytes, error))
+    return FALSE;
+  if (bytes == NULL)
+    return TRUE;
+  if (g_bytes_get_size (bytes) != sizeof *out)
+    return sk_index_damaged (self, "a number among the settings has another length", error);
+  memcpy (out, g_bytes_get_data (bytes, NULL), sizeof *out);
+  *out = GUINT64_FROM_LE (*out);
+  return TRUE;
+}
+
 guint64
 sk_index_get_u64 (SkIndex *self, const char *key, guint64 fallback)
 {
-  g_autoptr(GBytes) bytes = sk_index_get (self, key);
+  GError *error = NULL;
   guint64 value;
 
-  if (bytes == NULL)
-    return fallback;
-  if (g_bytes_get_size (bytes) != sizeof value)
-    {
-      GError *error = NULL;
-
-      sk_index_damaged (self, "a number among the settings has another length", &error);
-      sk_index_keep_error (self, error);
-      return fallback;
-    }
-  memcpy (&value, g_bytes_get_data (bytes, NULL), sizeof value);
-  return GUINT64_FROM_LE (value);
+  if (!sk_index_read_u64 (self, key, fallback, &value, &error))
+    sk_index_keep_error (self, error);
+  return value;
 }
 
 /* --- repeated strings --- */

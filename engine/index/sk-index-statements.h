@@ -45,6 +45,7 @@ SK_STATEMENT (FOLDER_DEFINE, "UPDATE folder SET defined = 1, name = ?2, deleted 
 SK_STATEMENT (FOLDER_ATTACH, "UPDATE folder SET path = ?2, mode = ?3, only_globs = ?4 WHERE row = ?1")
 SK_STATEMENT (FOLDER_DETACH, "UPDATE folder SET path = NULL, mode = 0, only_globs = NULL, first_contact = 0, root_dev = 0, root_ino = 0, root_fsid = NULL WHERE row = ?1")
 SK_STATEMENT (FOLDER_NUMBERS, "UPDATE folder SET root_dev = ?2, root_ino = ?3, root_fsid = ?4 WHERE row = ?1")
+SK_STATEMENT (FOLDER_MODE, "UPDATE folder SET mode = ?2 WHERE row = ?1")
 SK_STATEMENT (FOLDER_FIRST_CONTACT, "UPDATE folder SET first_contact = ?2 WHERE row = ?1")
 
 /* --- nodes --- */
@@ -98,14 +99,21 @@ SK_STATEMENT (VERSION_FIND, "SELECT row FROM version WHERE node = ?1 AND content
 SK_STATEMENT (VERSION_WITH_CONTENT, "SELECT row FROM version WHERE node = ?1 AND content = ?2 ORDER BY row DESC LIMIT 1")
 
 /* --- contents and chunks --- */
-SK_STATEMENT (CONTENT_FIND, "SELECT row FROM content WHERE hash = ?1")
+SK_STATEMENT (CONTENT_KEY_FIND, "SELECT row FROM content_key WHERE key = ?1")
+SK_STATEMENT (CONTENT_KEY_MERGE, "INSERT INTO content_key (key, row) SELECT sk_key (hash), row FROM content WHERE row > ?1 AND row <= ?2 ORDER BY 1 "
+              "ON CONFLICT DO NOTHING")
+SK_STATEMENT (CONTENT_TAIL, "SELECT row, hash FROM content WHERE row > ?1 ORDER BY row")
+SK_STATEMENT (CONTENT_IS, "SELECT row FROM content WHERE row = ?1 AND hash = ?2")
 SK_STATEMENT (CONTENT_LAST, "SELECT max (row) FROM content")
 SK_STATEMENT (CONTENT_ADD, "INSERT INTO content (row, hash, size, chunks, symlink, xattrs) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
 SK_STATEMENT (CONTENT_CHUNKS, "SELECT size, chunks FROM content WHERE row = ?1")
-SK_STATEMENT (CHUNK_FIND, "SELECT row, hint, hint_newer FROM chunk WHERE id = ?1 AND size = ?2")
+SK_STATEMENT (CHUNK_KEY_FIND, "SELECT row FROM chunk_key WHERE key = ?1")
+SK_STATEMENT (CHUNK_KEY_MERGE, "INSERT INTO chunk_key (key, row) SELECT sk_key (id), row FROM chunk WHERE row > ?1 AND row <= ?2 ORDER BY 1 "
+              "ON CONFLICT DO NOTHING")
+SK_STATEMENT (CHUNK_TAIL, "SELECT row, id FROM chunk WHERE row > ?1 ORDER BY row")
+SK_STATEMENT (CHUNK_IS, "SELECT size, hint, hint_newer FROM chunk WHERE row = ?1 AND id = ?2")
 SK_STATEMENT (CHUNK_ADD, "INSERT INTO chunk (id, size, hint, hint_newer) VALUES (?1, ?2, ?3, 0)")
 SK_STATEMENT (CHUNK_SET_HINTS, "UPDATE chunk SET hint = ?2, hint_newer = ?3 WHERE row = ?1")
-SK_STATEMENT (CHUNK_HINTS, "SELECT row, hint, hint_newer FROM chunk WHERE id = ?1")
 SK_STATEMENT (CHUNK_RANGE, "SELECT row, id, size FROM chunk WHERE row BETWEEN ?1 AND ?2 ORDER BY row")
 
 /* --- packs --- */
@@ -118,9 +126,9 @@ SK_STATEMENT (PACK_GET, "SELECT s.id, p.name, p.epoch, p.size FROM pack p JOIN s
 SK_STATEMENT (PLACE_ADD, "INSERT INTO place (pack, chunk, start, stored_len, method) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING")
 SK_STATEMENT (PLACE_CHUNKS, "SELECT chunk FROM place WHERE pack = ?1")
 SK_STATEMENT (PLACE_ROWS, "SELECT c.id, l.start, l.stored_len, c.size, l.method FROM place l JOIN chunk c ON c.row = l.chunk WHERE l.pack = ?1 ORDER BY l.start")
-SK_STATEMENT (CHUNK_HELD, "SELECT p.storage FROM chunk c JOIN place l ON l.chunk = c.row JOIN pack p ON p.row = l.pack WHERE c.id = ?1 AND p.state = 0")
-SK_STATEMENT (CHUNK_PLACES, "SELECT p.storage, p.name, p.epoch, p.size, p.state, c.id, l.start, l.stored_len, c.size, l.method FROM chunk c "
-              "JOIN place l ON l.chunk = c.row JOIN pack p ON p.row = l.pack WHERE c.id = ?1 AND p.state <> 2 ORDER BY p.state, p.name")
+SK_STATEMENT (CHUNK_HELD, "SELECT p.storage FROM place l JOIN pack p ON p.row = l.pack WHERE l.chunk = ?1 AND p.state = 0")
+SK_STATEMENT (CHUNK_PLACES, "SELECT p.storage, p.name, p.epoch, p.size, p.state, l.start, l.stored_len, l.method FROM place l "
+              "JOIN pack p ON p.row = l.pack WHERE l.chunk = ?1 AND p.state <> 2")
 
 SK_STATEMENT (MARK_VERSIONS, "SELECT content FROM version")
 SK_STATEMENT (MARK_BASES, "SELECT base_content FROM node WHERE base_content <> 0")

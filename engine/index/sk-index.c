@@ -51,6 +51,9 @@ connect (const char *path, const char *name, GError **error)
     rc = sqlite3_create_function_v2 (db, "sk_differs", 8, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, NULL,
                                      sk_node_differs_sql, NULL, NULL, NULL);
   if (rc == SQLITE_OK)
+    rc = sqlite3_create_function_v2 (db, "sk_key", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, NULL,
+                                     sk_hash_key_sql, NULL, NULL, NULL);
+  if (rc == SQLITE_OK)
     return db;
   sk_index_set_error (db, rc, name, error);
   sqlite3_close (db);
@@ -239,6 +242,8 @@ sk_index_open (const char *path, GError **error)
   self->interned_by_row = g_hash_table_new (g_int64_hash, g_int64_equal);
   self->folder_ids = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
   self->counts = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
+  self->content_hashes = sk_hash_index_new (SK_SQL_CONTENT_KEY_FIND, SK_SQL_CONTENT_KEY_MERGE, SK_SQL_CONTENT_TAIL, "contents in index");
+  self->chunk_hashes = sk_hash_index_new (SK_SQL_CHUNK_KEY_FIND, SK_SQL_CHUNK_KEY_MERGE, SK_SQL_CHUNK_TAIL, "chunks in index");
   if (!accept (db, path, error) || !prepare_all (self, error))
     return NULL;
   return g_steal_pointer (&self);
@@ -256,6 +261,8 @@ sk_index_close (SkIndex *self)
   g_free (self->statements);
   sk_parent_cache_free (self->parents);
   sk_offset_cache_free (self->offsets);
+  sk_hash_index_free (self->content_hashes);
+  sk_hash_index_free (self->chunk_hashes);
   g_hash_table_unref (self->interned_by_row);
   g_hash_table_unref (self->interned);
   g_hash_table_unref (self->folder_ids);
@@ -294,6 +301,8 @@ sk_index_drop_caches (SkIndex *self)
   g_hash_table_remove_all (self->folder_ids);
   g_hash_table_remove_all (self->counts);
   g_clear_pointer (&self->offsets, sk_offset_cache_free);
+  sk_hash_index_forget (self->content_hashes);
+  sk_hash_index_forget (self->chunk_hashes);
   self->next_content = 0;
 }
 

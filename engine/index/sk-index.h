@@ -39,6 +39,7 @@ typedef struct { gint64 row; SkId id; char *name; char *defined_uri /* as define
                  char *uri /* as used on this device; NULL: known, not attached here */; gboolean deleted;
                  guint64 lamport; SkId writer; } SkStorageRow;
 void sk_storage_row_free (SkStorageRow *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkStorageRow, sk_storage_row_free)
 GPtrArray *sk_index_storages (SkIndex *self);
 gint64 sk_index_storage_row (SkIndex *self, const SkId *id);          /* 0 when unknown */
 /* A row for a storage or folder that something names before its definition arrived; not listed until then. 0 on error. */
@@ -68,6 +69,7 @@ gboolean sk_index_folder_define (SkIndex *self, const SkFolderDef *def, gboolean
 gboolean sk_index_folder_attach (SkIndex *self, gint64 row, const char *path, SkFolderMode mode, const char *const *only, GError **error);
 gboolean sk_index_folder_detach (SkIndex *self, gint64 row, GError **error);
 gboolean sk_index_folder_set_numbers (SkIndex *self, gint64 row, guint64 dev, guint64 ino, const SkHash *fsid, GError **error);
+gboolean sk_index_folder_set_mode (SkIndex *self, gint64 row, SkFolderMode mode, GError **error);
 gboolean sk_index_folder_set_first_contact (SkIndex *self, gint64 row, gboolean value, GError **error);
 
 /* --- nodes: one per path ever seen; base = what is on this disk, target = the merged state (A1) --- */
