@@ -50,8 +50,15 @@ GBytes *sk_member_build_revoke (const SkId *vault, const SkDeviceId *device, GAr
  * identity always among them. */
 GBytes *sk_epoch_build (const SkId *vault, SkKeyring *keys, const SkId *epoch, SkMembers *members, const SkDeviceId *signer_id,
                         SkIdentity *signer, GError **error);
-/* Verifies with @members (NULL: signature checked against the recovery keys inside, which must give @vault) and opens the
- * box for @reader. *@keys receives id key and epoch. */
+/* Verifies and opens the box for @reader. The recovery keys inside must give @vault. A signer whom @members (may be NULL: the
+ * reader has only the recovery phrase) do not know is looked for in the membership records inside. Signers that were
+ * revoked are taken: their epochs are needed to read. *@keys receives id key and epoch; the caller compares the id key
+ * with its own. */
 gboolean sk_epoch_open (GBytes *object, const SkId *vault, SkMembers *members, SkIdentity *reader, SkId *epoch, SkKeyring **keys,
                         SkPublicKey *recovery_sign, SkPublicKey *recovery_box, GError **error);
+/* TRUE when new data may be sealed under it: signed by a live device (or the recovery identity) and boxed to live devices
+ * only. Opening an epoch is not enough for that: a revoked device can still publish one. */
+gboolean sk_epoch_usable (GBytes *object, const SkId *vault, SkMembers *members, SkId *epoch, GError **error);
+/* Whether @device has a box in it (zero: the recovery identity); FALSE for what does not parse. Verifies nothing. */
+gboolean sk_epoch_has_recipient (GBytes *object, const SkId *vault, const SkDeviceId *device);
 char *sk_epoch_object_name (const SkId *epoch);
