@@ -255,7 +255,7 @@ sk_index_folder_set_mode (SkIndex *self, gint64 row, SkFolderMode mode, GError *
   if (statement == NULL)
     return FALSE;
   sk_bind_int (statement, 1, row);
-  sk_bind_int (statement, 2, mode != 0);
+  sk_bind_int (statement, 2, mode);
   return sk_run (self, statement, error);
 }
 

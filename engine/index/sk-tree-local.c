@@ -298,6 +298,12 @@ carry_out (Local *l, const SkLocalFacts *facts, SkTreeOutcome *outcome, GError *
   SkLocalVerdict verdict = sk_merge_local (facts);
   g_autoptr(SkVector) vector = NULL;
 
+  if (l->change->withhold
+      && (verdict == SK_LOCAL_META || verdict == SK_LOCAL_CONTENT || verdict == SK_LOCAL_UNION || verdict == SK_LOCAL_DELETE))
+    {
+      *outcome = SK_TREE_WITHHELD;
+      return TRUE;
+    }
   switch (verdict)
     {
     case SK_LOCAL_SAME:

@@ -28,6 +28,7 @@ typedef struct
   const SkEntry *found;    /* kind, chunks, symlink, xattrs and content hash; NULL when gone. Stamps are ignored */
   SkBase disk;             /* stat numbers, mode, mtime, unproven; kind, version, vector, content are ignored */
   gboolean first_contact;  /* RULES A6 */
+  gboolean withhold;       /* receive-only folder: adopt, but never write an entry */
   gboolean confirmed;      /* a person confirmed the mass change this is part of */
   gint64 wall;             /* unix seconds */
 } SkLocalChange;
@@ -37,6 +38,7 @@ typedef enum
   SK_TREE_NOTHING,         /* disk and base agree; stat numbers were remembered */
   SK_TREE_ADOPTED,         /* what is there is a known version; no entry */
   SK_TREE_WRITTEN,         /* entries were appended to @records */
+  SK_TREE_WITHHELD,        /* a change of this disk that is not published (receive-only) */
   SK_TREE_STALE,           /* the base changed since the comparison: look again */
 } SkTreeOutcome;
 

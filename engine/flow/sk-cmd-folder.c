@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sk-command.h"
+#include "sk-report.h"
+
+typedef struct
+{
+  const SkId *id;
+  gint64 row;
+  const char *path;
+  SkFolderMode mode;
+  const char *const *only;
+  SkRootNumbers numbers;
+  GPtrArray *paths;              /* roots that are attached already */
+} AttachCall;
+
+static gboolean
+list_paths (SkSession *session, gpointer data, GError **error)
+{
+  AttachCall *call = data;
+  g_autoptr(GPtrArray) rows = sk_index_folders (session->index);
+
+  for (guint i = 0; i < rows->len; i++)
+    if (((SkFolderRow *) rows->pdata[i])->path != NULL)
+      g_ptr_array_add (call->paths, g_strdup (((SkFolderRow *) rows->pdata[i])->path));
+  return TRUE;
+}
+
+static gboolean
+attach_folder (SkSession *session, gpointer data, GError **error)
+{
+  AttachCall *call = data;
+
+  if (call->row == 0)
+    call->row = sk_index_folder_row (session->index, call->id);
+  return sk_index_folder_attach (session->index, call->row, call->path, call->mode, call->only, error)
+         && sk_index_folder_set_numbers (session->index, call->row, call->numbers.dev, call->numbers.ino, &call->numbers.fsid, error)
+         && sk_index_folder_set_first_contact (session->index, call->row, TRUE, error);
+}
+
+/* The directory, checked and prepared: not inside another root, marker written. */
+static SkRoot *
+prepare_root (SkCommand *self, const char *path, const SkId *folder, AttachCall *attach, char **warning, GError **error)
+{
+  g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr(SkRoot) root = NULL;
+
+  attach->paths = paths;
+  if (!sk_session_index (self->session, list_paths, attach, error))
+    return NULL;
+  g_ptr_array_add (paths, g_strdup (sk_home_path (self->session->home)));
+  g_ptr_array_add (paths, NULL);
+  if (!g_path_is_absolute (path))
+    {
+      sk_fail (error, SK_ERROR_USAGE, "“%s” is not an absolute path", path);
+      return NULL;
+    }
+  if (!sk_root_acceptable (path, (const char *const *) paths->pdata, error))
+    return NULL;
+  root = sk_root_open (path, error);
+  if (root == NULL || !sk_root_prepare (root, folder, error))
+    return NULL;
+  *warning = sk_root_warning (root);
+  sk_root_numbers (root, &attach->numbers);
+  attach->path = sk_root_path (root);
+  attach->paths = NULL;
+  return g_steal_pointer (&root);
+}
+
+static GVariant *
+folder_reply (const SkId *id, const char *name, const char *path, const char *warning)
+{
+  GVariantBuilder builder;
+  char hex[SK_ID_HEX_SIZE];
+
+  sk_id_format (id, hex);
+  g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
+  g_variant_builder_add (&builder, "{sv}", "folder", g_variant_new_string (hex));
+  g_variant_builder_add (&builder, "{sv}", "name", g_variant_new_string (name));
+  g_variant_builder_add (&builder, "{sv}", "path", g_variant_new_bytestring (path));
+  if (warning != NULL)
+    g_variant_builder_add (&builder, "{sv}", "warning", g_variant_new_string (warning));
+  return g_variant_builder_end (&builder);
+}
+
+static GArray *
+storage_ids (SkCommand *self, GError **error)
+{
+  g_autofree const char **names = sk_args_list (self->args, "storages");
+  g_autoptr(GArray) ids = g_array_new (FALSE, FALSE, sizeof (SkId));
+
+  for (guint i = 0; names != NULL && names[i] != NULL; i++)
+    {
+      g_autoptr(SkStorageRow) row = sk_command_storage (self, names[i], error);
+
+      if (row == NULL)
+        return NULL;
+      g_array_append_val (ids, row->id);
+    }
+  return g_steal_pointer (&ids);
+}
+
+GVariant *
+sk_cmd_folder_add (SkCommand *self, GError **error)
+{
+  const char *name = sk_args_string (self->args, "name", ""), *path = sk_args_bytes (self->args, "path", "");
+  g_autoptr(GPtrArray) records = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_record_free);
+  AttachCall attach = { .mode = SK_FOLDER_BOTH };
+  g_autoptr(SkRoot) root = NULL;
+  g_autoptr(GArray) storages = storage_ids (self, error);
+  g_autofree char *warning = NULL;
+  SkFolderDef *def;
+  SkId id;
+
+  if (storages == NULL)
+    return NULL;
+  sk_id_random (&id);
+  root = prepare_root (self, path, &id, &attach, &warning, error);
+  if (root == NULL)
+    return NULL;
+  def = g_new0 (SkFolderDef, 1);
+  def->id = id;
+  def->name = g_strdup (name);
+  def->writer = self->session->who.writer;
+  def->lamport = sk_report_next_lamport (self->session);
+  def->storages = g_steal_pointer (&storages);
+  g_ptr_array_add (records, sk_record_new_folder (def));
+  attach.id = &id;
+  if (!sk_command_append (self, records, attach_folder, &attach, error) || !sk_command_reload (self, error))
+    return NULL;
+  return folder_reply (&id, name, attach.path, warning);
+}
+
+static gboolean
+parse_mode (const char *text, SkFolderMode *mode, GError **error)
+{
+  if (g_str_equal (text, "both"))
+    *mode = SK_FOLDER_BOTH;
+  else if (g_str_equal (text, "send"))
+    *mode = SK_FOLDER_SEND;
+  else if (g_str_equal (text, "receive"))
+    *mode = SK_FOLDER_RECEIVE;
+  else
+    return sk_fail (error, SK_ERROR_USAGE, "“%s” is no mode: both, send or receive", text);
+  return TRUE;
+}
+
+GVariant *
+sk_cmd_folder_attach (SkCommand *self, GError **error)
+{
+  g_autoptr(SkFolderRow) row = sk_command_folder (self, sk_args_string (self->args, "name", ""), error);
+  g_autofree const char **only = sk_args_list (self->args, "only");
+  g_autoptr(GPtrArray) none = g_ptr_array_new ();
+  AttachCall attach = { 0 };
+  g_autoptr(SkRoot) root = NULL;
+  g_autofree char *warning = NULL;
+
+  if (row == NULL)
+    return NULL;
+  if (row->path != NULL)
+    {
+      sk_fail (error, SK_ERROR_EXISTS, "“%s” is attached at “%s” already; detach it first", row->name, row->path);
+      return NULL;
+    }
+  if (!parse_mode (sk_args_string (self->args, "mode", "both"), &attach.mode, error))
+    return NULL;
+  root = prepare_root (self, sk_args_bytes (self->args, "path", ""), &row->id, &attach, &warning, error);
+  if (root == NULL)
+    return NULL;
+  attach.row = row->row;
+  attach.only = (const char *const *) only;
+  if (!sk_command_append (self, none, attach_folder, &attach, error) || !sk_command_reload (self, error))
+    return NULL;
+  sk_down_poll (self->session->down);
+  return folder_reply (&row->id, row->name, attach.path, warning);
+}
+
+static gboolean
+detach_folder (SkSession *session, gpointer data, GError **error)
+{
+  return sk_index_folder_detach (session->index, ((SkFolderRow *) data)->row, error);
+}
+
+GVariant *
+sk_cmd_folder_detach (SkCommand *self, GError **error)
+{
+  g_autoptr(SkFolderRow) row = sk_command_folder (self, sk_args_string (self->args, "name", ""), error);
+  g_autoptr(SkRoot) root = NULL;
+
+  if (row == NULL)
+    return NULL;
+  if (row->path == NULL)
+    {
+      sk_fail (error, SK_ERROR_NOT_FOUND, "“%s” is not attached here", row->name);
+      return NULL;
+    }
+  if (!sk_session_transact (self->session, detach_folder, row, error))
+    return NULL;
+  root = sk_root_open (row->path, NULL);
+  if (root != NULL)
+    (void) sk_root_release (root, NULL);
+  if (!sk_command_reload (self, error))
+    return NULL;
+  return folder_reply (&row->id, row->name, row->path, NULL);
+}
+
+GVariant *
+sk_cmd_folder_list (SkCommand *self, GError **error)
+{
+  return sk_report_part (self->session, "folders", error);
+}
+
+typedef struct { SkFolderRow *row; SkFolderMode mode; } ModeCall;
+
+static gboolean
+set_mode (SkSession *session, gpointer data, GError **error)
+{
+  ModeCall *call = data;
+
+  return sk_index_folder_set_mode (session->index, call->row->row, call->mode, error);
+}
+
+GVariant *
+sk_cmd_folder_set (SkCommand *self, GError **error)
+{
+  g_autoptr(SkFolderRow) row = sk_command_folder (self, sk_args_string (self->args, "name", ""), error);
+  g_autoptr(GVariant) settings = g_variant_lookup_value (self->args, "settings", G_VARIANT_TYPE ("a{ss}"));
+  g_autoptr(GPtrArray) records = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_record_free);
+  GVariantBuilder builder, now;
+  GVariantIter iter;
+  const char *key, *value;
+
+  if (row == NULL)
+    return NULL;
+  g_variant_builder_init (&now, G_VARIANT_TYPE ("a{ss}"));
+  g_variant_iter_init (&iter, settings);
+  while (g_variant_iter_next (&iter, "{&s&s}", &key, &value))
+    {
+      g_autofree char *normal = NULL, *note = NULL;
+
+      if (!sk_setting_check (SK_SETTING_FOLDER, key, value, &normal, &note, error))
+        return NULL;
+      if (g_str_equal (key, "mode"))
+        {
+          ModeCall call = { .row = row };
+
+          if (!parse_mode (normal, &call.mode, error) || !sk_session_transact (self->session, set_mode, &call, error))
+            return NULL;
+        }
+      else if (g_str_equal (key, "name"))
+        {
+          SkFolderDef *def = g_new0 (SkFolderDef, 1);
+
+          def->id = row->id;
+          def->name = g_strdup (normal);
+          def->storages = g_array_ref (row->storages);
+          def->writer = self->session->who.writer;
+          def->lamport = sk_report_next_lamport (self->session);
+          g_ptr_array_add (records, sk_record_new_folder (def));
+        }
+      else
+        {
+          sk_fail (error, SK_ERROR_UNSUPPORTED, "“%s” cannot be changed in this version", key);
+          return NULL;
+        }
+      g_variant_builder_add (&now, "{ss}", key, normal);
+    }
+  if ((records->len > 0 && !sk_command_append (self, records, NULL, NULL, error)) || !sk_command_reload (self, error))
+    return NULL;
+  sk_up_publish (self->session->up);
+  g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
+  g_variant_builder_add (&builder, "{sv}", "settings", g_variant_builder_end (&now));
+  g_variant_builder_add (&builder, "{sv}", "changed", g_variant_new_strv (NULL, 0));
+  return g_variant_builder_end (&builder);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <string.h>
+
+#include "sk-command.h"
+#include "sk-report.h"
+
+GVariant *
+sk_cmd_issues (SkCommand *self, GError **error)
+{
+  g_autoptr(GVariant) part = g_variant_ref_sink (sk_report_part (self->session, "issues", error));
+  g_autoptr(GVariant) list = g_variant_lookup_value (part, "issues", NULL);
+  GVariantBuilder builder;
+
+  g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
+  g_variant_builder_add (&builder, "{sv}", "issues", list != NULL ? list : g_variant_new ("aa{sv}", NULL));
+  g_variant_builder_add (&builder, "{sv}", "attention", g_variant_new_boolean (list != NULL && g_variant_n_children (list) > 0));
+  return g_variant_builder_end (&builder);
+}
+
+typedef struct
+{
+  gint64 id;
+  SkIssueRow *found;
+  guint left;
+  gboolean clear;
+} FindCall;
+
+static gboolean
+find_issue (SkSession *session, gpointer data, GError **error)
+{
+  FindCall *call = data;
+  g_autoptr(GPtrArray) issues = sk_index_issues (session->index, error);
+
+  if (issues == NULL)
+    return FALSE;
+  call->left = issues->len;
+  for (guint i = 0; call->found == NULL && i < issues->len; i++)
+    if (((SkIssueRow *) issues->pdata[i])->row == call->id)
+      {
+        call->found = g_ptr_array_steal_index (issues, i);
+        i--;
+      }
+  return TRUE;
+}
+
+/* The marker is missing and the person says that this is the folder: it is written again, and the next pass is a first contact. */
+static gboolean
+accept_folder (SkCommand *self, gint64 row, GError **error)
+{
+  g_autoptr(SkConfig) config = sk_session_config (self->session);
+  SkFlowFolder *folder = sk_config_folder (config, row);
+  g_autoptr(SkRoot) root = NULL;
+
+  if (folder == NULL)
+    return sk_fail (error, SK_ERROR_NOT_FOUND, "the folder is not attached here any more");
+  root = sk_root_open (folder->path, error);
+  return root != NULL && sk_root_prepare (root, &folder->id, error);
+}
+
+GVariant *
+sk_cmd_resolve (SkCommand *self, GError **error)
+{
+  const char *choice = sk_args_string (self->args, "choice", "");
+  FindCall call = { .id = (gint64) sk_args_number (self->args, "issue") }, after = { .id = -1 };
+  GVariantBuilder builder;
+  gboolean ok = TRUE;
+  gboolean yes = g_str_equal (choice, "accept");
+
+  if (!sk_session_index (self->session, find_issue, &call, error))
+    return NULL;
+  if (call.found == NULL)
+    {
+      sk_fail (error, SK_ERROR_NOT_FOUND, "there is no open issue %" G_GINT64_FORMAT, call.id);
+      return NULL;
+    }
+  if (g_str_equal (call.found->kind, "mass-change") && (yes || g_str_equal (choice, "refuse")))
+    sk_up_confirm (self->session->up, call.found->folder, yes);
+  else if (g_str_equal (call.found->kind, "folder-missing") && yes)
+    ok = accept_folder (self, call.found->folder, error);
+  else if (g_str_equal (choice, "retry"))
+    sk_session_settle_issue (self->session, call.found->key);
+  else
+    ok = sk_fail (error, SK_ERROR_USAGE, "“%s” is no way to resolve this issue; see 'skerryctl issues'", choice);
+  sk_issue_row_free (call.found);
+  if (!ok || !sk_command_reload (self, error) || !sk_session_index (self->session, find_issue, &after, error))
+    return NULL;
+  g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
+  g_variant_builder_add (&builder, "{sv}", "left", g_variant_new_uint32 (after.left));
+  g_variant_builder_add (&builder, "{sv}", "attention", g_variant_new_boolean (after.left > 0));
+  return g_variant_builder_end (&builder);
+}
+
+typedef struct { guint limit; GPtrArray *rows; } ActivityCall;
+
+static gboolean
+read_activity (SkSession *session, gpointer data, GError **error)
+{
+  ActivityCall *call = data;
+
+  call->rows = sk_index_activity (session->index, call->limit, error);
+  return call->rows != NULL;
+}
+
+GVariant *
+sk_cmd_activity (SkCommand *self, GError **error)
+{
+  ActivityCall call = { .limit = (guint) sk_args_number (self->args, "limit") };
+  GVariantBuilder list, builder;
+
+  if (!sk_session_index (self->session, read_activity, &call, error))
+    return NULL;
+  g_variant_builder_init (&list, G_VARIANT_TYPE ("aa{sv}"));
+  for (guint i = 0; i < call.rows->len; i++)
+    {
+      SkActivityRow *row = call.rows->pdata[i];
+
+      g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
+      g_variant_builder_add (&builder, "{sv}", "id", g_variant_new_uint64 ((guint64) row->row));
+      g_variant_builder_add (&builder, "{sv}", "time", g_variant_new_int64 (row->wall));
+      g_variant_builder_add (&builder, "{sv}", "kind", g_variant_new_string (row->kind));
+      g_variant_builder_add (&builder, "{sv}", "folder", g_variant_new_string (""));
+      g_variant_builder_add (&builder, "{sv}", "path", g_variant_new_bytestring (row->path != NULL ? row->path : ""));
+      g_variant_builder_add (&builder, "{sv}", "detail", g_variant_new_string (row->detail != NULL ? row->detail : ""));
+      g_variant_builder_add (&builder, "{sv}", "undo", g_variant_new_boolean (FALSE));
+      g_variant_builder_add_value (&list, g_variant_builder_end (&builder));
+    }
+  g_ptr_array_unref (call.rows);
+  g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
+  g_variant_builder_add (&builder, "{sv}", "activity", g_variant_builder_end (&list));
+  return g_variant_builder_end (&builder);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sk-command.h"
+#include "sk-report.h"
+
+typedef struct
+{
+  SkId id;
+  const char *uri;
+  gint64 row;
+} AttachCall;
+
+static gboolean
+attach_storage (SkSession *session, gpointer data, GError **error)
+{
+  AttachCall *call = data;
+
+  call->row = sk_index_storage_row (session->index, &call->id);
+  return call->row != 0 && sk_index_storage_attach (session->index, call->row, call->uri, error);
+}
+
+/* The place as an absolute URI: the engine has another working directory than the person. */
+static SkStore *
+open_store (SkCommand *self, const char *uri, GError **error)
+{
+  return sk_store_new (uri, &self->session->who.vault, self->session->store_pool, error);
+}
+
+/* The marker that lies there already, if it is of this vault. FALSE only on errors; *@found tells. */
+static gboolean
+look_for_marker (SkCommand *self, SkStore *store, SkStoreMarker *marker, gboolean *found, GError **error)
+{
+  g_autoptr(GError) local = NULL;
+  g_autoptr(GBytes) bytes = sk_store_get_sync (store, "skerry.json", SK_SMALL_OBJECT_MAX, self->cancellable, &local);
+
+  *found = FALSE;
+  if (bytes == NULL)
+    {
+      /* A vault directory that is not there answers OFFLINE: nothing of this vault was ever here. */
+      if (g_error_matches (local, SK_ERROR, SK_ERROR_NOT_FOUND) || g_error_matches (local, SK_ERROR, SK_ERROR_OFFLINE))
+        return TRUE;
+      g_propagate_error (error, g_steal_pointer (&local));
+      return FALSE;
+    }
+  if (!sk_store_marker_parse (bytes, marker, error))
+    return FALSE;
+  if (!sk_id_equal (&marker->vault, &self->session->who.vault))
+    return sk_fail (error, SK_ERROR_UNTRUSTED, "the marker there belongs to another vault");
+  *found = TRUE;
+  return TRUE;
+}
+
+static gboolean
+put_epochs (SkCommand *self, SkStore *store, GError **error)
+{
+  g_autoptr(SkConfig) config = sk_session_config (self->session);
+  const SkId *epoch = sk_keyring_current (config->keys);
+  g_autofree char *name = sk_epoch_object_name (epoch);
+  g_autoptr(GBytes) object = sk_epoch_build (&self->session->who.vault, config->keys, epoch, config->members, &self->session->who.device,
+                                             self->session->identity, error);
+
+  return object != NULL && sk_store_put_sync (store, name, object, SK_PUT_OVERWRITE, self->cancellable, error);
+}
+
+GVariant *
+sk_cmd_storage_add (SkCommand *self, GError **error)
+{
+  const char *name = sk_args_string (self->args, "name", ""), *uri = sk_args_string (self->args, "uri", "");
+  g_autoptr(SkStore) store = open_store (self, uri, error);
+  g_autoptr(GPtrArray) records = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_record_free);
+  SkStoreMarker marker = { .format = 1, .vault = self->session->who.vault };
+  gboolean found;
+  AttachCall attach = { .uri = uri };
+  GVariantBuilder builder;
+  char hex[SK_ID_HEX_SIZE];
+
+  if (store == NULL || !look_for_marker (self, store, &marker, &found, error))
+    return NULL;
+  if (!found)
+    {
+      SkStorageDef *def = g_new0 (SkStorageDef, 1);
+
+      sk_id_random (&marker.storage);
+      def->id = marker.storage;
+      def->name = g_strdup (name);
+      def->uri = g_strdup (uri);
+      def->writer = self->session->who.writer;
+      def->lamport = sk_report_next_lamport (self->session);
+      g_ptr_array_add (records, sk_record_new_storage (def));
+      if (!sk_store_initialise_sync (store, &marker, self->cancellable, error))
+        return NULL;
+    }
+  if (!put_epochs (self, store, error))
+    return NULL;
+  attach.id = marker.storage;
+  if (found)
+    {
+      g_autoptr(GPtrArray) none = g_ptr_array_new ();
+
+      if (!sk_command_append (self, none, attach_storage, &attach, error))
+        {
+          if (error != NULL && *error == NULL)
+            sk_fail (error, SK_ERROR_NOT_FOUND, "the storage there is of this vault but not known here yet: sync first");
+          return NULL;
+        }
+    }
+  else if (!sk_command_append (self, records, attach_storage, &attach, error))
+    return NULL;
+  if (!sk_command_reload (self, error))
+    return NULL;
+  sk_up_publish (self->session->up);
+  sk_id_format (&marker.storage, hex);
+  g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
+  g_variant_builder_add (&builder, "{sv}", "storage", g_variant_new_string (hex));
+  g_variant_builder_add (&builder, "{sv}", "name", g_variant_new_string (name));
+  g_variant_builder_add (&builder, "{sv}", "uri", g_variant_new_string (uri));
+  g_variant_builder_add (&builder, "{sv}", "new", g_variant_new_boolean (!found));
+  g_variant_builder_add (&builder, "{sv}", "warning", g_variant_new_string (""));
+  return g_variant_builder_end (&builder);
+}
+
+GVariant *
+sk_cmd_storage_list (SkCommand *self, GError **error)
+{
+  return sk_report_part (self->session, "storages", error);
+}
+
+GVariant *
+sk_cmd_storage_show (SkCommand *self, GError **error)
+{
+  g_autoptr(SkStorageRow) row = sk_command_storage (self, sk_args_string (self->args, "name", ""), error);
+
+  return row != NULL ? sk_report_one (self->session, "storages", &row->id, error) : NULL;
+}
+
+GVariant *
+sk_cmd_storage_remove (SkCommand *self, GError **error)
+{
+  g_autoptr(SkStorageRow) row = sk_command_storage (self, sk_args_string (self->args, "name", ""), error);
+  g_autoptr(GPtrArray) records = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_record_free);
+  AttachCall detach = { .uri = NULL };
+  SkStorageDef *def;
+  GVariantBuilder builder;
+  char hex[SK_ID_HEX_SIZE];
+  g_autofree char *warning = NULL;
+
+  if (row == NULL)
+    return NULL;
+  def = g_new0 (SkStorageDef, 1);
+  def->id = row->id;
+  def->name = g_strdup (row->name);
+  def->uri = g_strdup (row->uri);
+  def->deleted = TRUE;
+  def->writer = self->session->who.writer;
+  def->lamport = sk_report_next_lamport (self->session);
+  g_ptr_array_add (records, sk_record_new_storage (def));
+  detach.id = row->id;
+  /* The others read of it in this storage's own log, so it is published once more before it is left. */
+  if (!sk_command_append (self, records, NULL, NULL, error))
+    return NULL;
+  {
+    SkUpResult result;
+    const gint64 none = -1;
+
+    if (sk_up_sync (self->session->up, &none, 1, &result, self->cancellable, NULL))
+      sk_up_result_clear (&result);
+  }
+  g_ptr_array_set_size (records, 0);
+  if (!sk_command_append (self, records, attach_storage, &detach, error) || !sk_command_reload (self, error))
+    return NULL;
+  sk_id_format (&row->id, hex);
+  warning = g_strdup_printf ("its objects stay where they are: %s", row->uri != NULL ? row->uri : "(not attached here)");
+  g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
+  g_variant_builder_add (&builder, "{sv}", "storage", g_variant_new_string (hex));
+  g_variant_builder_add (&builder, "{sv}", "folders", g_variant_new_strv (NULL, 0));
+  g_variant_builder_add (&builder, "{sv}", "warning", g_variant_new_string (warning));
+  return g_variant_builder_end (&builder);
+}

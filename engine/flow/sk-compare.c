@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What differs between the disk and the bases. Index thread; reads only. */
+#include "sk-flow.h"
+
+#include <string.h>
+
+void
+sk_found_free (SkFound *self)
+{
+  if (self == NULL)
+    return;
+  g_free (self->path);
+  g_free (self->moved_from);
+  g_free (self);
+}
+
+static gboolean
+stat_equals_base (const SkStat *stat, const SkBase *base)
+{
+  if (stat->kind != base->kind || stat->mode != base->mode)
+    return FALSE;
+  if (stat->kind == SK_KIND_DIR)
+    return TRUE;
+  return stat->size == base->size && stat->ino == base->ino && stat->mtime == base->stat_mtime && stat->ctime == base->ctime;
+}
+
+/* Numbers that a rename keeps: with an old name that is gone they prove that this is the same file, unread (C14). ctime changes. */
+static gboolean
+same_file_moved (const SkStat *stat, const SkBase *base)
+{
+  return stat->btime != 0 && stat->btime == base->btime && stat->ino == base->ino && stat->size == base->size
+         && stat->mtime == base->stat_mtime;
+}
+
+static gboolean
+look_for_move (SkSession *session, SkFound *found, GError **error)
+{
+  g_autoptr(GPtrArray) nodes = NULL;
+
+  if (found->stat.kind != SK_KIND_FILE || found->stat.btime == 0)
+    return TRUE;
+  nodes = sk_index_nodes_by_inode (session->index, found->folder, found->stat.ino, error);
+  if (nodes == NULL)
+    return FALSE;
+  for (guint i = 0; i < nodes->len; i++)
+    {
+      SkNode *node = nodes->pdata[i];
+
+      if (node->base.kind != SK_KIND_FILE || !same_file_moved (&found->stat, &node->base))
+        continue;
+      found->moved_from = sk_index_node_path (session->index, node->row, error);
+      found->moved_content = node->base.content;
+      return found->moved_from != NULL;
+    }
+  return TRUE;
+}
+
+static gboolean
+add_found (SkSession *session, gint64 folder, const char *path, const SkStat *stat, const SkNode *node, GPtrArray *out, GError **error)
+{
+  SkFound *found = g_new0 (SkFound, 1);
+
+  g_ptr_array_add (out, found);
+  found->folder = folder;
+  found->path = g_strdup (path);
+  found->stat = *stat;
+  found->generation = node != NULL ? node->generation : 0;
+  if (node == NULL || node->base.kind == SK_KIND_NONE)
+    {
+      found->what = SK_FOUND_NEW;
+      return look_for_move (session, found, error);
+    }
+  found->base_kind = node->base.kind;
+  found->base_content = node->base.content;
+  /* Only mode differs, and nothing that goes with writing: the content needs no look. A changed ctime alone does (B071), since
+   * mtime can be set back; chmod changes ctime as well, so the content of a small file is simply read again. */
+  found->what = stat->kind == SK_KIND_DIR && node->base.kind == SK_KIND_DIR ? SK_FOUND_META : SK_FOUND_CHANGED;
+  return TRUE;
+}
+
+static void
+add_gone (gint64 folder, const char *path, const SkNode *node, GPtrArray *gone)
+{
+  SkFound *found = g_new0 (SkFound, 1);
+
+  found->what = SK_FOUND_GONE;
+  found->folder = folder;
+  found->path = g_strdup (path);
+  found->generation = node->generation;
+  found->base_kind = node->base.kind;
+  found->base_content = node->base.content;
+  g_ptr_array_add (gone, found);
+}
+
+/* A missing directory: everything of ours below it is missing with it. Children first, so that the order of the log is that of deletion. */
+static gboolean
+add_gone_tree (SkSession *session, gint64 folder, const char *path, const SkNode *node, GPtrArray *gone, GError **error)
+{
+  if (node->base.kind == SK_KIND_DIR)
+    {
+      g_autoptr(GPtrArray) children = sk_index_children (session->index, folder, node->row, TRUE, error);
+
+      if (children == NULL)
+        return FALSE;
+      for (guint i = 0; i < children->len; i++)
+        {
+          SkNode *child = children->pdata[i];
+          g_autofree char *below = sk_path_join (path, child->name);
+
+          if (!add_gone_tree (session, folder, below, child, gone, error))
+            return FALSE;
+        }
+    }
+  add_gone (folder, path, node, gone);
+  return TRUE;
+}
+
+static gboolean
+compare_one (SkSession *session, gint64 folder, const char *path, const SkStat *stat, const SkNode *node, GPtrArray *out,
+             GPtrArray *gone, GPtrArray *dirs, GPtrArray *unavailable, GError **error)
+{
+  gboolean had_base = node != NULL && node->base.kind != SK_KIND_NONE;
+
+  if (stat->kind == SK_KIND_DIR && stat->mount_root != (had_base && node->base.mount_root) && (had_base || stat->mount_root))
+    {
+      /* Became or ceased to be a mount: what is or is not below says nothing about the person's wishes (A10). */
+      if (unavailable != NULL)
+        g_ptr_array_add (unavailable, g_strdup (path));
+      return TRUE;
+    }
+  if (had_base && node->base.kind == SK_KIND_DIR && stat->kind != SK_KIND_DIR)
+    {
+      /* A directory was replaced by something else: its children are gone. */
+      g_autoptr(GPtrArray) children = sk_index_children (session->index, folder, node->row, TRUE, error);
+
+      if (children == NULL)
+        return FALSE;
+      for (guint i = 0; i < children->len; i++)
+        {
+          SkNode *child = children->pdata[i];
+          g_autofree char *below = sk_path_join (path, child->name);
+
+          if (!add_gone_tree (session, folder, below, child, gone, error))
+            return FALSE;
+        }
+    }
+  if (stat->kind == SK_KIND_DIR && dirs != NULL)
+    g_ptr_array_add (dirs, g_strdup (path));
+  if (had_base && stat_equals_base (stat, &node->base))
+    return TRUE;
+  return add_found (session, folder, path, stat, node, out, error);
+}
+
+static gboolean
+is_listed (GPtrArray *names, const char *name)
+{
+  for (guint i = 0; i < names->len; i++)
+    if (strcmp (names->pdata[i], name) == 0)
+      return TRUE;
+  return FALSE;
+}
+
+gboolean
+sk_compare_listing (SkSession *session, gint64 folder, const SkScanDir *listing, GPtrArray *out, GPtrArray *gone, GPtrArray *dirs,
+                    GPtrArray *unavailable, GError **error)
+{
+  g_autoptr(SkNode) parent = NULL;
+  g_autoptr(GPtrArray) known = NULL;
+  guint i = 0, k = 0;
+
+  if (listing->error != NULL)
+    return TRUE;
+  if (*listing->path != '\0')
+    {
+      g_autoptr(GError) local = NULL;
+
+      parent = sk_index_node (session->index, folder, listing->path, &local);
+      if (local != NULL)
+        {
+          g_propagate_error (error, g_steal_pointer (&local));
+          return FALSE;
+        }
+    }
+  if (*listing->path == '\0' || parent != NULL)
+    known = sk_index_children (session->index, folder, parent != NULL ? parent->row : 0, TRUE, error);
+  else
+    known = g_ptr_array_new ();
+  if (known == NULL)
+    return FALSE;
+  /* Both are sorted by name bytes. */
+  while (i < listing->items->len || k < known->len)
+    {
+      SkScanItem *item = i < listing->items->len ? listing->items->pdata[i] : NULL;
+      SkNode *node = k < known->len ? known->pdata[k] : NULL;
+      int order = item == NULL ? 1 : node == NULL ? -1 : strcmp (item->name, node->name);
+      g_autofree char *path = sk_path_join (listing->path, item != NULL && order <= 0 ? item->name : node != NULL ? node->name : "");
+
+      if (item == NULL || order > 0)
+        {
+          k++;
+          if (node == NULL || is_listed (listing->ignored, node->name) || is_listed (listing->specials, node->name))
+            continue;          /* not looked at is not gone (A14) */
+          if (!add_gone_tree (session, folder, path, node, gone, error))
+            return FALSE;
+          continue;
+        }
+      i++;
+      if (order == 0)
+        k++;
+      if (item->stat.special || item->stat.kind == SK_KIND_NONE)
+        continue;
+      if (!compare_one (session, folder, path, &item->stat, order == 0 ? node : NULL, out, gone, dirs, unavailable, error))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+gboolean
+sk_compare_path (SkSession *session, gint64 folder, const char *path, const SkStat *stat, GPtrArray *out, GPtrArray *gone, GPtrArray *dirs,
+                 GError **error)
+{
+  g_autoptr(GError) local = NULL;
+  g_autoptr(SkNode) node = sk_index_node (session->index, folder, path, &local);
+
+  if (local != NULL)
+    {
+      g_propagate_error (error, g_steal_pointer (&local));
+      return FALSE;
+    }
+  if (stat->special)
+    return TRUE;
+  if (stat->kind == SK_KIND_NONE)
+    return node == NULL || node->base.kind == SK_KIND_NONE || add_gone_tree (session, folder, path, node, gone, error);
+  return compare_one (session, folder, path, stat, node, out, gone, dirs, NULL, error);
+}

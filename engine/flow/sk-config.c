@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sk-flow.h"
+
+static void
+flow_storage_free (gpointer data)
+{
+  SkFlowStorage *self = data;
+
+  g_clear_object (&self->store);
+  g_free (self->name);
+  g_free (self);
+}
+
+static void
+flow_folder_free (gpointer data)
+{
+  SkFlowFolder *self = data;
+
+  g_clear_pointer (&self->root, sk_root_unref);
+  g_clear_pointer (&self->storages, g_array_unref);
+  g_strfreev (self->only);
+  g_free (self->name);
+  g_free (self->path);
+  g_free (self->why);
+  g_free (self);
+}
+
+static SkConfig *
+config_new (SkKeyring *keys, SkMembers *members)
+{
+  SkConfig *self = g_new0 (SkConfig, 1);
+
+  g_atomic_ref_count_init (&self->refs);
+  self->keys = sk_keyring_ref (keys);
+  self->members = sk_members_copy (members);
+  self->storages = g_ptr_array_new_with_free_func (flow_storage_free);
+  self->folders = g_ptr_array_new_with_free_func (flow_folder_free);
+  return self;
+}
+
+SkConfig *
+sk_config_ref (SkConfig *self)
+{
+  g_atomic_ref_count_inc (&self->refs);
+  return self;
+}
+
+void
+sk_config_unref (SkConfig *self)
+{
+  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
+    return;
+  g_ptr_array_unref (self->folders);
+  g_ptr_array_unref (self->storages);
+  sk_members_free (self->members);
+  sk_keyring_unref (self->keys);
+  g_free (self);
+}
+
+SkFlowFolder *
+sk_config_folder (SkConfig *self, gint64 row)
+{
+  for (guint i = 0; i < self->folders->len; i++)
+    if (((SkFlowFolder *) self->folders->pdata[i])->row == row)
+      return self->folders->pdata[i];
+  return NULL;
+}
+
+SkFlowStorage *
+sk_config_storage (SkConfig *self, gint64 row)
+{
+  for (guint i = 0; i < self->storages->len; i++)
+    if (((SkFlowStorage *) self->storages->pdata[i])->row == row)
+      return self->storages->pdata[i];
+  return NULL;
+}
+
+/* What the index knows, read in one go on its thread. */
+typedef struct
+{
+  GPtrArray *storages, *folders, *members;
+} Rows;
+
+static gboolean
+read_rows (SkSession *session, gpointer data, GError **error)
+{
+  Rows *rows = data;
+
+  rows->storages = sk_index_storages (session->index);
+  rows->folders = sk_index_folders (session->index);
+  rows->members = sk_index_members (session->index, error);
+  return rows->members != NULL;
+}
+
+static void
+rows_clear (Rows *rows)
+{
+  g_clear_pointer (&rows->storages, g_ptr_array_unref);
+  g_clear_pointer (&rows->folders, g_ptr_array_unref);
+  g_clear_pointer (&rows->members, g_ptr_array_unref);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Rows, rows_clear)
+
+/* A store that is attached already keeps its object: connections, counters and what it knows about the place. */
+static SkStore *
+store_for (SkSession *session, SkConfig *old, const SkStorageRow *row, GError **error)
+{
+  SkFlowStorage *known = old != NULL ? sk_config_storage (old, row->row) : NULL;
+
+  if (known != NULL && g_strcmp0 (sk_store_uri (known->store), row->uri) == 0)
+    return g_object_ref (known->store);
+  return sk_store_new (row->uri, &session->who.vault, session->store_pool, error);
+}
+
+static void
+add_storages (SkSession *session, SkConfig *config, SkConfig *old, GPtrArray *rows)
+{
+  for (guint i = 0; i < rows->len; i++)
+    {
+      SkStorageRow *row = rows->pdata[i];
+      g_autoptr(GError) error = NULL;
+      g_autofree char *key = g_strdup_printf ("storage:%" G_GINT64_FORMAT, row->row);
+      SkFlowStorage *storage;
+      SkStore *store;
+
+      if (row->deleted || row->uri == NULL)
+        continue;
+      store = store_for (session, old, row, &error);
+      if (store == NULL)
+        {
+          sk_session_raise (session, key, "storage", 0, NULL, "%s", error->message);
+          continue;
+        }
+      storage = g_new0 (SkFlowStorage, 1);
+      storage->row = row->row;
+      storage->id = row->id;
+      storage->name = g_strdup (row->name);
+      storage->store = store;
+      storage->level = 3;
+      g_ptr_array_add (config->storages, storage);
+    }
+}
+
+static GArray *
+placement (SkConfig *config, const SkFolderRow *row)
+{
+  GArray *rows = g_array_new (FALSE, FALSE, sizeof (gint64));
+
+  for (guint i = 0; i < config->storages->len; i++)
+    {
+      SkFlowStorage *storage = config->storages->pdata[i];
+      gboolean wanted = row->storages == NULL || row->storages->len == 0;
+
+      for (guint k = 0; !wanted && k < row->storages->len; k++)
+        wanted = sk_id_equal (&g_array_index (row->storages, SkId, k), &storage->id);
+      if (wanted)
+        g_array_append_val (rows, storage->row);
+    }
+  return rows;
+}
+
+/* Opens the root and proves that it is the one (markers and numbers, C12). @why is set when it is not to be used now. */
+static SkRoot *
+root_for (const SkFolderRow *row, SkConfig *old, char **why)
+{
+  SkFlowFolder *known = old != NULL ? sk_config_folder (old, row->row) : NULL;
+  g_autoptr(SkRoot) root = NULL;
+  g_autoptr(GError) error = NULL;
+  SkRootNumbers numbers = { .dev = row->root_dev, .ino = row->root_ino, .fsid = row->root_fsid };
+  SkRootState state;
+
+  if (known != NULL && known->root != NULL && g_strcmp0 (known->path, row->path) == 0)
+    root = sk_root_ref (known->root);
+  else
+    root = sk_root_open (row->path, &error);
+  if (root == NULL)
+    {
+      *why = g_strdup (error->message);
+      return NULL;
+    }
+  state = sk_root_check (root, &row->id, &numbers);
+  if (state == SK_ROOT_MISSING && known != NULL && known->root != NULL)
+    {
+      /* The pinned directory went away; perhaps another one with the same marker came (a remounted drive). */
+      g_clear_pointer (&root, sk_root_unref);
+      root = sk_root_open (row->path, NULL);
+      state = root != NULL ? sk_root_check (root, &row->id, &numbers) : SK_ROOT_MISSING;
+    }
+  switch (state)
+    {
+    case SK_ROOT_OK:
+    case SK_ROOT_NEW_NUMBERS:      /* the marker's random id decides; the numbers change at every mount on some file systems */
+      return g_steal_pointer (&root);
+    case SK_ROOT_NO_MARKER:
+      *why = g_strdup_printf ("“%s” is there but its marker (.skerry/folder) is not: another disk, or the folder was emptied; nothing is "
+                              "deleted. Put it back, or say 'skerryctl resolve ISSUE accept' if this is the folder", row->path);
+      return NULL;
+    case SK_ROOT_FOREIGN:
+      *why = g_strdup_printf ("“%s” carries the marker of another folder", row->path);
+      return NULL;
+    case SK_ROOT_MISSING:
+    default:
+      *why = g_strdup_printf ("“%s” is not there; nothing is deleted, syncing goes on when it is back", row->path);
+      return NULL;
+    }
+}
+
+static void
+add_folders (SkSession *session, SkConfig *config, SkConfig *old, GPtrArray *rows)
+{
+  for (guint i = 0; i < rows->len; i++)
+    {
+      SkFolderRow *row = rows->pdata[i];
+      g_autofree char *key = g_strdup_printf ("folder-missing:%" G_GINT64_FORMAT, row->row);
+      SkFlowFolder *folder;
+
+      if (row->deleted || row->path == NULL)
+        continue;
+      folder = g_new0 (SkFlowFolder, 1);
+      folder->row = row->row;
+      folder->id = row->id;
+      folder->name = g_strdup (row->name);
+      folder->path = g_strdup (row->path);
+      folder->mode = row->mode;
+      folder->only = g_strdupv (row->only);
+      folder->storages = placement (config, row);
+      folder->root = root_for (row, old, &folder->why);
+      if (folder->root == NULL)
+        sk_session_raise (session, key, "folder-missing", row->row, NULL, "%s", folder->why);
+      else
+        sk_session_settle_issue (session, key);
+      g_ptr_array_add (config->folders, folder);
+    }
+}
+
+static gboolean
+read_members (SkSession *session, SkMembers *members, GPtrArray *records, GError **error)
+{
+  for (guint i = 0; i < records->len; i++)
+    {
+      gboolean is_new;
+
+      if (!sk_members_add (members, records->pdata[i], &is_new, error))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+gboolean
+sk_session_reload (SkSession *self, GError **error)
+{
+  g_autoptr(SkConfig) old = sk_session_config (self);
+  g_autoptr(SkConfig) config = NULL;
+  g_autoptr(SkMembers) members = NULL;
+  g_auto(Rows) rows = { NULL };
+
+  if (!sk_session_index (self, read_rows, &rows, error))
+    return FALSE;
+  members = sk_members_new (&self->who.vault, &self->who.recovery_sign, &self->who.recovery_box, error);
+  if (members == NULL || !read_members (self, members, rows.members, error))
+    return FALSE;
+  config = config_new (old->keys, members);
+  add_storages (self, config, old, rows.storages);
+  add_folders (self, config, old, rows.folders);
+  g_mutex_lock (&self->lock);
+  sk_config_unref (self->config);
+  self->config = sk_config_ref (config);
+  g_mutex_unlock (&self->lock);
+  sk_session_touch_report (self);
+  return TRUE;
+}
+
+SkConfig *
+sk_session_config (SkSession *self)
+{
+  SkConfig *config;
+
+  g_mutex_lock (&self->lock);
+  config = sk_config_ref (self->config);
+  g_mutex_unlock (&self->lock);
+  return config;
+}
+
+void
+sk_session_set_keys (SkSession *self, SkKeyring *keys)
+{
+  g_autoptr(SkMembers) none = self->config == NULL
+                                ? sk_members_new (&self->who.vault, &self->who.recovery_sign, &self->who.recovery_box, NULL) : NULL;
+  SkConfig *config;
+
+  g_mutex_lock (&self->lock);
+  config = config_new (keys, none != NULL ? none : self->config->members);
+  if (self->config != NULL)
+    {
+      /* Same storages and folders: the arrays are immutable, so they are shared. */
+      g_ptr_array_unref (config->storages);
+      g_ptr_array_unref (config->folders);
+      config->storages = g_ptr_array_ref (self->config->storages);
+      config->folders = g_ptr_array_ref (self->config->folders);
+      sk_config_unref (self->config);
+    }
+  self->config = config;
+  g_mutex_unlock (&self->lock);
+}

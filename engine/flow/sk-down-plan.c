@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What has to happen on this disk, and what of the content is here already. Index thread; reads only. */
+#include "sk-down-private.h"
+
+#include "sk-merge.h"
+
+void
+sk_down_source_file_free (gpointer data)
+{
+  SkDownSourceFile *self = data;
+
+  if (self == NULL)
+    return;
+  sk_root_unref (self->root);
+  g_free (self->path);
+  g_free (self);
+}
+
+void
+sk_down_item_free (SkDownItem *self)
+{
+  if (self == NULL)
+    return;
+  sk_node_free (self->node);
+  sk_node_free (self->move_node);
+  sk_entry_free (self->entry);
+  g_free (self->path);
+  g_free (self->move_from);
+  g_clear_pointer (&self->sources, g_ptr_array_unref);
+  g_clear_pointer (&self->data, g_ptr_array_unref);
+  g_clear_pointer (&self->partial, sk_partial_close);
+  g_clear_error (&self->error);
+  g_free (self);
+}
+
+static void
+expected_from_base (const SkBase *base, SkStat *out)
+{
+  *out = (SkStat) { .kind = base->kind, .size = base->size, .mode = base->mode, .mtime = base->stat_mtime, .ctime = base->ctime,
+                    .btime = base->btime, .ino = base->ino, .dev = base->dev, .mount_root = base->mount_root };
+}
+
+typedef struct
+{
+  SkDown *down;
+  SkFlowFolder *folder;
+  gint64 *after;
+  SkIgnore *ignore;
+  GPtrArray *plan;
+  GHashTable *taken;             /* gint64 rows of nodes that are moved away in this plan */
+} Plan;
+
+/* A file of this folder that holds the wanted content and is not wanted at its own place any more is moved, not copied. */
+static gboolean
+look_for_move (SkSession *session, Plan *plan, SkDownItem *item, GError **error)
+{
+  g_autoptr(GPtrArray) holders = sk_index_nodes_by_content (session->index, item->node->target.content, 16, error);
+
+  if (holders == NULL)
+    return FALSE;
+  for (guint i = 0; i < holders->len; i++)
+    {
+      SkNode *holder = holders->pdata[i];
+
+      if (holder->folder != plan->folder->row || holder->row == item->node->row || holder->base.kind != SK_KIND_FILE
+          || holder->hold != 0 || g_hash_table_contains (plan->taken, &holder->row))
+        continue;
+      if (holder->target.kind == SK_KIND_FILE && holder->target.content == holder->base.content)
+        continue;
+      item->move_node = sk_index_node_by_row (session->index, holder->row, error);
+      item->move_from = sk_index_node_path (session->index, holder->row, error);
+      if (item->move_node == NULL || item->move_from == NULL)
+        return FALSE;
+      expected_from_base (&item->move_node->base, &item->move_expected);
+      g_hash_table_add (plan->taken, &item->move_node->row);
+      return TRUE;
+    }
+  return TRUE;
+}
+
+static SkDownSourceFile *
+source_of (SkSession *session, Plan *plan, gint64 content, guint64 offset, GError **error)
+{
+  g_autoptr(GPtrArray) nodes = sk_index_nodes_by_content (session->index, content, 1, error);
+  SkDownSourceFile *source;
+  SkNode *node;
+  SkFlowFolder *folder;
+
+  if (nodes == NULL || nodes->len == 0)
+    return NULL;
+  node = nodes->pdata[0];
+  folder = sk_config_folder (plan->down->config, node->folder);
+  if (folder == NULL || folder->root == NULL)
+    return NULL;
+  source = g_new0 (SkDownSourceFile, 1);
+  source->root = sk_root_ref (folder->root);
+  source->path = sk_index_node_path (session->index, node->row, error);
+  source->offset = offset;
+  return source;
+}
+
+/* Where each chunk lies on this disk: first the old version of the same file, then whatever the index remembers of the chunk. */
+static gboolean
+look_for_chunks (SkSession *session, Plan *plan, SkDownItem *item, GError **error)
+{
+  g_autoptr(GArray) old = NULL;
+  g_autoptr(GHashTable) offsets = g_hash_table_new_full (sk_hash_hash, sk_hash_equal_func, NULL, g_free);
+  guint64 at = 0;
+
+  item->sources = g_ptr_array_new_with_free_func (sk_down_source_file_free);
+  if (item->node->base.kind == SK_KIND_FILE && item->node->base.content != 0)
+    {
+      old = sk_index_content_chunks (session->index, item->node->base.content, error);
+      if (old == NULL)
+        return FALSE;
+      for (guint i = 0; i < old->len; i++)
+        {
+          SkChunkRef *ref = &g_array_index (old, SkChunkRef, i);
+
+          if (!sk_chunk_ref_is_zero (ref))
+            g_hash_table_insert (offsets, &ref->id, g_memdup2 (&at, sizeof at));
+          at += ref->size;
+        }
+    }
+  for (guint i = 0; i < item->entry->chunks->len; i++)
+    {
+      SkChunkRef *ref = &g_array_index (item->entry->chunks, SkChunkRef, i);
+      guint64 *offset = sk_chunk_ref_is_zero (ref) ? NULL : g_hash_table_lookup (offsets, &ref->id);
+      SkDownSourceFile *source = NULL;
+
+      if (offset != NULL)
+        {
+          source = g_new0 (SkDownSourceFile, 1);
+          source->root = sk_root_ref (plan->folder->root);
+          source->path = g_strdup (item->path);
+          source->offset = *offset;
+        }
+      else if (!sk_chunk_ref_is_zero (ref))
+        {
+          gint64 content = 0;
+          guint64 from = 0;
+
+          if (sk_index_chunk_local (session->index, &ref->id, &content, &from, NULL) != 0)
+            source = source_of (session, plan, content, from, error);
+        }
+      g_ptr_array_add (item->sources, source);
+    }
+  return TRUE;
+}
+
+static gboolean
+load_target (SkSession *session, SkDownItem *item, GError **error)
+{
+  g_autoptr(SkVersion) version = NULL;
+
+  if (item->node->target.version == 0)
+    return TRUE;
+  version = sk_index_version (session->index, item->node->target.version, error);
+  if (version == NULL)
+    return FALSE;
+  item->entry = g_steal_pointer (&version->entry);
+  if (item->entry->kind == SK_KIND_FILE && item->entry->chunks == NULL)
+    item->entry->chunks = sk_index_content_chunks (session->index, item->node->target.content, error);
+  return item->entry->kind != SK_KIND_FILE || item->entry->chunks != NULL;
+}
+
+static guint32
+hold_for (Plan *plan, const char *path, gboolean is_dir)
+{
+  if (!sk_only_match ((const char *const *) plan->folder->only, path, is_dir))
+    return SK_HOLD_NOT_SELECTED;
+  return plan->ignore != NULL && sk_ignore_match (plan->ignore, path, is_dir) ? SK_HOLD_IGNORED : 0;
+}
+
+static gboolean
+plan_node (SkSession *session, Plan *plan, const SkNode *dirty, GError **error)
+{
+  SkDownItem *item = g_new0 (SkDownItem, 1);
+  SkNode *node;
+  gboolean content_equal, meta_equal;
+
+  g_ptr_array_add (plan->plan, item);
+  item->node = sk_index_node_by_row (session->index, dirty->row, error);
+  item->path = item->node != NULL ? sk_index_node_path (session->index, dirty->row, error) : NULL;
+  if (item->path == NULL)
+    return FALSE;
+  node = item->node;
+  if (hold_for (plan, item->path, node->target.kind == SK_KIND_DIR) != 0)
+    {
+      item->action = SK_APPLY_NOTHING;
+      return TRUE;
+    }
+  content_equal = node->base.kind == node->target.kind && node->base.content == node->target.content;
+  meta_equal = node->target.kind == SK_KIND_SYMLINK
+               || (node->base.mode == node->target.mode && (node->target.kind == SK_KIND_DIR || node->base.mtime == node->target.mtime));
+  item->action = sk_merge_apply (node->base.kind, node->target.kind, content_equal, meta_equal);
+  expected_from_base (&node->base, &item->expected);
+  if (!load_target (session, item, error))
+    return FALSE;
+  if (node->target.kind != SK_KIND_FILE || content_equal || item->entry == NULL)
+    return TRUE;
+  if (node->base.kind == SK_KIND_NONE && !look_for_move (session, plan, item, error))
+    return FALSE;
+  return item->move_from != NULL || look_for_chunks (session, plan, item, error);
+}
+
+static gboolean
+plan_window (SkSession *session, gpointer data, GError **error)
+{
+  Plan *plan = data;
+  g_autoptr(GPtrArray) dirty = sk_index_dirty (session->index, plan->folder->row, *plan->after, SK_DOWN_WINDOW, error);
+
+  if (dirty == NULL)
+    return FALSE;
+  *plan->after = 0;
+  for (guint i = 0; i < dirty->len; i++)
+    {
+      SkNode *node = dirty->pdata[i];
+
+      *plan->after = node->row;
+      if (!plan_node (session, plan, node, error))
+        return FALSE;
+    }
+  if (dirty->len < SK_DOWN_WINDOW)
+    *plan->after = 0;
+  return TRUE;
+}
+
+GPtrArray *
+sk_down_plan (SkDown *self, SkFlowFolder *folder, gint64 *after, GError **error)
+{
+  g_autoptr(SkIgnore) ignore = sk_scan_load_ignore (folder->root);
+  g_autoptr(GHashTable) taken = g_hash_table_new (g_int64_hash, g_int64_equal);
+  g_autoptr(GPtrArray) items = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_down_item_free);
+  Plan plan = { .down = self, .folder = folder, .after = after, .ignore = ignore, .plan = items, .taken = taken };
+
+  return sk_session_index (self->session, plan_window, &plan, error) ? g_steal_pointer (&items) : NULL;
+}

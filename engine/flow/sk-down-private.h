@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The way down, read top to bottom: sk-down.c (pull, rounds) -> sk-down-plan.c (what to do, from what) -> sk-down-fetch.c (ranges, open, verify)
+ * -> sk-down-write.c (files, renames, removals, barrier, base). All state belongs to the down thread. */
+#pragma once
+#include "sk-flow.h"
+#include "sk-target.h"
+
+#define SK_DOWN_WINDOW 4000u              /* nodes planned at once */
+#define SK_DOWN_SMALL (4u << 20)          /* up to here a file is held in memory and written at once */
+#define SK_DOWN_GROUP_BYTES (64u << 20)   /* plaintext of one group of fetches */
+#define SK_DOWN_GETS 8u                   /* in flight */
+#define SK_DOWN_COMMIT 1000u
+
+/* A chunk that has to come from a storage. */
+typedef struct
+{
+  SkChunkPlace place;
+  GArray *uses;                  /* SkDownUse */
+} SkDownNeed;
+
+struct _SkDownItem;
+typedef struct { struct _SkDownItem *item; guint chunk; guint64 offset; } SkDownUse;
+
+typedef struct _SkDownItem
+{
+  SkNode *node;
+  char *path;
+  SkApply action;
+  SkEntry *entry;                /* of the target's version; NULL for removals and implied directories */
+  SkStat expected;               /* what the base says is there */
+  /* content from this disk */
+  char *move_from;               /* a file of ours that is not wanted at its place any more */
+  SkNode *move_node;
+  SkStat move_expected;
+  GPtrArray *sources;            /* per chunk: SkDownSourceFile* or NULL */
+  /* content in memory (small) or in a partial file (large) */
+  GPtrArray *data;               /* GBytes per chunk */
+  SkPartial *partial;
+  guint missing;                 /* chunks that are not there yet */
+  guint64 next_chunk, next_offset;   /* large files: where the next group begins */
+  SkStat out;
+  gboolean placed, already_there;
+  GError *error;
+} SkDownItem;
+
+/* A place on this disk where a chunk should be. */
+typedef struct { SkRoot *root; char *path; guint64 offset; } SkDownSourceFile;
+
+struct _SkDown
+{
+  SkSession *session;
+  SkWorker *worker;
+  GMainContext *jobs;            /* completions of jobs and gets; iterated only by sk_down_wait, so that messages wait their turn */
+  SkConfig *config;              /* of the current round */
+  SkDownResult *result;          /* of the current round */
+  GCancellable *cancellable;
+  char *trash_batch;
+  int busy_until;                /* atomic: seconds of the clock */
+  int wanted;                    /* atomic: a wake-up is queued */
+  guint outstanding;
+};
+
+void sk_down_item_free (SkDownItem *self);
+void sk_down_source_file_free (gpointer data);
+/* Index thread: plans up to SK_DOWN_WINDOW dirty nodes after *@after; *@after moves on; 0 when there are no more. */
+GPtrArray *sk_down_plan (SkDown *self, SkFlowFolder *folder, gint64 *after, GError **error);
+/* Brings the content of @items (small: all of them; large: one) here. Errors are left in the items. */
+void sk_down_fetch_small (SkDown *self, SkFlowFolder *folder, GPtrArray *items);
+void sk_down_fetch_large (SkDown *self, SkFlowFolder *folder, SkDownItem *item);
+/* Carries out a plan; returns how many nodes are as they should be afterwards. */
+guint sk_down_carry_out (SkDown *self, SkFlowFolder *folder, GPtrArray *plan);
+/* Iterates the down thread's context until nothing is outstanding. */
+void sk_down_wait (SkDown *self);
+/* Runs @run on the disk pool, waits through sk_down_wait. */
+void sk_down_spawn (SkDown *self, SkPool *pool, SkFunc run, SkFunc done, gpointer data, GDestroyNotify free_data);

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Carrying out a plan in an order that never takes away before it has given: directories, moves, files, links and metadata, removals, and
+ * last what takes the place of a removed directory. Each step: change, barrier, base (A12). */
+#include "sk-down-private.h"
+
+#include <string.h>
+
+typedef struct
+{
+  SkDown *down;
+  SkFlowFolder *folder;
+  GPtrArray *items;              /* SkDownItem */
+  guint done;
+} Step;
+
+static void
+meta_of (const SkDownItem *item, SkMeta *out)
+{
+  *out = (SkMeta) { .mode = item->node->target.mode, .mtime = item->node->target.mtime,
+                    .xattrs = item->entry != NULL ? item->entry->xattrs : NULL };
+}
+
+static const SkStat *
+expected_of (const SkDownItem *item)
+{
+  return item->node->base.kind != SK_KIND_NONE ? &item->expected : NULL;
+}
+
+/* --- one item, on the disk pool --- */
+
+static gboolean
+make_directory (SkDown *down, SkRoot *root, SkDownItem *item)
+{
+  if (item->action == SK_APPLY_REPLACE_KIND
+      && !sk_target_remove (root, item->path, &item->expected, down->trash_batch, &item->error))
+    return FALSE;
+  return sk_target_mkdir (root, item->path, item->node->target.mode, &item->out, &item->error);
+}
+
+static gboolean
+move_file (SkDown *down, SkRoot *root, SkDownItem *item)
+{
+  SkMeta meta;
+
+  meta_of (item, &meta);
+  return sk_target_rename (root, item->move_from, &item->move_expected, item->path, NULL, &meta, down->trash_batch, &item->out, &item->error);
+}
+
+static GBytes *
+join_chunks (const SkDownItem *item)
+{
+  GByteArray *all;
+
+  if (item->data->len == 1)
+    return g_bytes_ref (item->data->pdata[0]);
+  all = g_byte_array_sized_new ((guint) item->entry->size);
+  for (guint i = 0; i < item->data->len; i++)
+    {
+      GBytes *part = item->data->pdata[i];
+      SkChunkRef *ref = &g_array_index (item->entry->chunks, SkChunkRef, i);
+
+      if (part != NULL)
+        g_byte_array_append (all, g_bytes_get_data (part, NULL), (guint) g_bytes_get_size (part));
+      else
+        {
+          /* A zero run. */
+          guint at = all->len;
+
+          g_byte_array_set_size (all, at + (guint) ref->size);
+          memset (all->data + at, 0, ref->size);
+        }
+    }
+  return g_byte_array_free_to_bytes (all);
+}
+
+static gboolean
+write_file (SkDown *down, SkRoot *root, SkDownItem *item)
+{
+  const SkStat *expected = expected_of (item);
+  SkMeta meta;
+
+  meta_of (item, &meta);
+  if (item->action == SK_APPLY_REPLACE_KIND)
+    {
+      if (!sk_target_remove (root, item->path, &item->expected, down->trash_batch, &item->error))
+        return FALSE;
+      expected = NULL;
+    }
+  if (item->partial != NULL)
+    return sk_target_place (root, g_steal_pointer (&item->partial), item->path, expected, &meta, TRUE, down->trash_batch, &item->out, &item->error);
+  {
+    g_autoptr(GBytes) bytes = join_chunks (item);
+    gsize len;
+    const guint8 *data = g_bytes_get_data (bytes, &len);
+
+    return sk_target_write_small (root, item->path, data, len, expected, &meta, TRUE, down->trash_batch, &item->out, &item->error);
+  }
+}
+
+static gboolean
+make_link (SkDown *down, SkRoot *root, SkDownItem *item)
+{
+  const SkStat *expected = expected_of (item);
+
+  if (item->action == SK_APPLY_REPLACE_KIND)
+    {
+      if (!sk_target_remove (root, item->path, &item->expected, down->trash_batch, &item->error))
+        return FALSE;
+      expected = NULL;
+    }
+  return sk_target_symlink (root, item->path, item->entry->symlink, expected, item->node->target.mtime, down->trash_batch, &item->out, &item->error);
+}
+
+static gboolean
+set_meta (SkRoot *root, SkDownItem *item)
+{
+  SkMeta meta;
+
+  meta_of (item, &meta);
+  return sk_target_set_meta (root, item->path, &item->expected, &meta, &item->out, &item->error);
+}
+
+/* What is gone already is as it should be. */
+static gboolean
+remove_path (SkDown *down, SkRoot *root, SkDownItem *item)
+{
+  SkStat now;
+
+  if (sk_target_remove (root, item->path, &item->expected, down->trash_batch, &item->error))
+    return TRUE;
+  if (sk_root_stat (root, item->path, &now, NULL) && now.kind == SK_KIND_NONE && !now.special)
+    {
+      g_clear_error (&item->error);
+      return TRUE;
+    }
+  return FALSE;
+}
+
+/* disk pool */
+static void
+run_step (gpointer data)
+{
+  Step *step = data;
+  SkRoot *root = step->folder->root;
+
+  for (guint i = 0; i < step->items->len && !g_cancellable_is_cancelled (step->down->cancellable); i++)
+    {
+      SkDownItem *item = step->items->pdata[i];
+
+      if (item->error != NULL)
+        continue;
+      if (item->move_from != NULL)
+        item->placed = move_file (step->down, root, item);
+      else if (item->node->target.kind == SK_KIND_NONE)
+        item->placed = remove_path (step->down, root, item);
+      else if (item->action == SK_APPLY_META)
+        item->placed = set_meta (root, item);
+      else if (item->node->target.kind == SK_KIND_DIR)
+        item->placed = make_directory (step->down, root, item);
+      else if (item->node->target.kind == SK_KIND_SYMLINK)
+        item->placed = make_link (step->down, root, item);
+      else
+        item->placed = write_file (step->down, root, item);
+    }
+}
+
+/* --- the base follows --- */
+
+static void
+base_of (const SkDownItem *item, SkBase *out)
+{
+  const SkTarget *target = &item->node->target;
+
+  *out = (SkBase) { .kind = target->kind, .version = target->version, .content = target->content, .mode = target->mode, .mtime = target->mtime };
+  if (target->kind == SK_KIND_NONE)
+    return;
+  out->size = item->out.size;
+  out->ino = item->out.ino;
+  out->dev = item->out.dev;
+  out->stat_mtime = item->out.mtime;
+  out->ctime = item->out.ctime;
+  out->btime = item->out.btime;
+  out->mount_root = item->out.mount_root;
+}
+
+/* Index thread, in a transaction. */
+static gboolean
+commit_items (SkSession *session, gpointer data, GError **error)
+{
+  Step *step = data;
+
+  for (guint i = 0; i < step->items->len; i++)
+    {
+      SkDownItem *item = step->items->pdata[i];
+      SkBase base;
+      gboolean stale;
+
+      if (!item->placed)
+        continue;
+      if (item->move_node != NULL)
+        {
+          /* The old name is gone from this disk; whether that was wanted says its target. */
+          const SkBase nothing = { .kind = SK_KIND_NONE };
+
+          if (!sk_tree_done (session->tree, item->move_node->row, item->move_node->generation, &nothing, &stale, error))
+            return FALSE;
+        }
+      base_of (item, &base);
+      if (!sk_tree_done (session->tree, item->node->row, item->node->generation, &base, &stale, error))
+        return FALSE;
+      step->done++;
+    }
+  return TRUE;
+}
+
+static void
+count_placed (SkDown *self, SkDownItem *item)
+{
+  SkCounters add = { 0 };
+
+  if (!item->placed || item->node->target.kind != SK_KIND_FILE || item->action == SK_APPLY_META)
+    return;
+  add.files_down = 1;
+  add.bytes_down = item->node->target.size;
+  self->result->files++;
+  self->result->bytes += item->node->target.size;
+  sk_session_count (self->session, &add);
+}
+
+static void
+report_failure (SkDown *self, SkFlowFolder *folder, SkDownItem *item)
+{
+  g_autofree char *key = g_strdup_printf ("apply:%" G_GINT64_FORMAT ":%s", folder->row, item->path);
+  g_autofree char *shown = sk_path_display (item->path);
+  SkDownFailure *failure;
+
+  if (item->error == NULL)
+    {
+      if (item->placed && item->node->hold == 0)
+        sk_session_settle_issue (self->session, key);
+      return;
+    }
+  if (g_error_matches (item->error, SK_ERROR, SK_ERROR_CHANGED) || g_error_matches (item->error, SK_ERROR, SK_ERROR_EXISTS))
+    {
+      /* The disk is not as the base says: that is a local change, and the way up takes it first. */
+      sk_up_note (self->session->up, folder->row, item->path, FALSE, FALSE);
+      if (item->move_from != NULL)
+        sk_up_note (self->session->up, folder->row, item->move_from, FALSE, FALSE);
+      return;
+    }
+  if (g_error_matches (item->error, SK_ERROR, SK_ERROR_CANCELLED) || g_error_matches (item->error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
+    return;
+  sk_session_raise (self->session, key, "failed-item", folder->row, item->path, "“%s” could not be brought up to date: %s", shown, item->error->message);
+  failure = g_new0 (SkDownFailure, 1);
+  failure->path = g_steal_pointer (&shown);
+  failure->why = g_strdup (item->error->message);
+  g_ptr_array_add (self->result->failed, failure);
+}
+
+static guint
+end_step (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
+{
+  Step step = { .down = self, .folder = folder, .items = items };
+  g_autoptr(GError) error = NULL;
+
+  if (items->len == 0)
+    return 0;
+  if (!sk_root_barrier (folder->root, &error) || !sk_session_transact (self->session, commit_items, &step, &error))
+    {
+      g_message ("“%s”: %s", folder->name, error->message);
+      for (guint i = 0; i < items->len; i++)
+        if (((SkDownItem *) items->pdata[i])->error == NULL)
+          ((SkDownItem *) items->pdata[i])->error = g_error_copy (error);
+      step.done = 0;
+    }
+  for (guint i = 0; i < items->len; i++)
+    {
+      if (step.done > 0)
+        count_placed (self, items->pdata[i]);
+      report_failure (self, folder, items->pdata[i]);
+    }
+  sk_session_touch_report (self->session);
+  return step.done;
+}
+
+/* @items in this order, in one job. */
+static guint
+run_in_order (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
+{
+  Step step = { .down = self, .folder = folder, .items = items };
+
+  if (items->len == 0)
+    return 0;
+  sk_down_spawn (self, self->session->disk, run_step, NULL, &step, NULL);
+  sk_down_wait (self);
+  return end_step (self, folder, items);
+}
+
+static void
+step_free (gpointer data)
+{
+  Step *step = data;
+
+  g_ptr_array_unref (step->items);
+  g_free (step);
+}
+
+/* @items in any order, spread over the disk pool. */
+static guint
+run_spread (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
+{
+  const guint slice = 128;
+
+  for (guint at = 0; at < items->len; at += slice)
+    {
+      Step *step = g_new0 (Step, 1);
+
+      step->down = self;
+      step->folder = folder;
+      step->items = g_ptr_array_new ();
+      for (guint i = at; i < items->len && i < at + slice; i++)
+        g_ptr_array_add (step->items, items->pdata[i]);
+      sk_down_spawn (self, self->session->disk, run_step, NULL, step, step_free);
+    }
+  sk_down_wait (self);
+  return end_step (self, folder, items);
+}
+
+static gboolean
+has_room (SkFlowFolder *folder, SkDownItem *item, gint64 *room)
+{
+  if ((gint64) item->entry->size <= *room)
+    {
+      *room -= (gint64) item->entry->size;
+      return TRUE;
+    }
+  g_set_error (&item->error, SK_ERROR, SK_ERROR_NO_SPACE, "there is no room for it in “%s” (it has %" G_GUINT64_FORMAT " bytes); free some space, the rest goes on",
+               folder->path, item->entry->size);
+  return FALSE;
+}
+
+/* Files, small ones in groups through memory, large ones one by one through partial files. */
+static guint
+write_files (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
+{
+  guint done = 0;
+  gint64 room = sk_root_space (folder->root);
+  g_autoptr(GPtrArray) group = g_ptr_array_new ();
+  guint64 bytes = 0;
+
+  for (guint i = 0; i <= items->len; i++)
+    {
+      SkDownItem *item = i < items->len ? items->pdata[i] : NULL;
+      gboolean is_large = item != NULL && item->entry->size > SK_DOWN_SMALL;
+
+      if (group->len > 0 && (item == NULL || bytes >= SK_DOWN_GROUP_BYTES || group->len >= SK_DOWN_COMMIT))
+        {
+          sk_down_fetch_small (self, folder, group);
+          done += run_spread (self, folder, group);
+          for (guint k = 0; k < group->len; k++)
+            g_clear_pointer (&((SkDownItem *) group->pdata[k])->data, g_ptr_array_unref);
+          g_ptr_array_set_size (group, 0);
+          bytes = 0;
+        }
+      if (item == NULL || g_cancellable_is_cancelled (self->cancellable))
+        break;
+      if (!has_room (folder, item, &room))
+        {
+          report_failure (self, folder, item);
+          continue;
+        }
+      if (is_large)
+        {
+          g_autoptr(GPtrArray) one = g_ptr_array_new ();
+
+          sk_down_fetch_large (self, folder, item);
+          g_ptr_array_add (one, item);
+          done += run_in_order (self, folder, one);
+          continue;
+        }
+      bytes += item->entry->size;
+      g_ptr_array_add (group, item);
+    }
+  return done;
+}
+
+static int
+by_path (gconstpointer a, gconstpointer b)
+{
+  return strcmp ((*(SkDownItem *const *) a)->path, (*(SkDownItem *const *) b)->path);
+}
+
+static int
+by_path_backwards (gconstpointer a, gconstpointer b)
+{
+  return by_path (b, a);
+}
+
+/* Small ones before large ones. */
+static int
+by_size (gconstpointer a, gconstpointer b)
+{
+  guint64 x = (*(SkDownItem *const *) a)->node->target.size, y = (*(SkDownItem *const *) b)->node->target.size;
+
+  return x < y ? -1 : x > y;
+}
+
+typedef struct
+{
+  GPtrArray *dirs, *moves, *files, *links, *removals, *late_files, *late_links, *untouched;
+} Stages;
+
+static void
+sort_out (GPtrArray *plan, Stages *stages)
+{
+  for (guint i = 0; i < plan->len; i++)
+    {
+      SkDownItem *item = plan->pdata[i];
+      gboolean replaces_dir = item->action == SK_APPLY_REPLACE_KIND && item->node->base.kind == SK_KIND_DIR;
+
+      if (item->action == SK_APPLY_NOTHING)
+        g_ptr_array_add (stages->untouched, item);
+      else if (item->node->target.kind == SK_KIND_NONE)
+        g_ptr_array_add (stages->removals, item);
+      else if (item->action == SK_APPLY_META)
+        g_ptr_array_add (stages->links, item);
+      else if (item->move_from != NULL)
+        g_ptr_array_add (stages->moves, item);
+      else if (item->node->target.kind == SK_KIND_DIR)
+        g_ptr_array_add (stages->dirs, item);
+      else if (item->node->target.kind == SK_KIND_SYMLINK)
+        g_ptr_array_add (replaces_dir ? stages->late_links : stages->links, item);
+      else
+        g_ptr_array_add (replaces_dir ? stages->late_files : stages->files, item);
+    }
+}
+
+guint
+sk_down_carry_out (SkDown *self, SkFlowFolder *folder, GPtrArray *plan)
+{
+  Stages stages;
+  guint done = 0;
+  GPtrArray **each[] = { &stages.dirs, &stages.moves, &stages.files, &stages.links, &stages.removals, &stages.late_files, &stages.late_links,
+                         &stages.untouched };
+
+  for (guint i = 0; i < G_N_ELEMENTS (each); i++)
+    *each[i] = g_ptr_array_new ();
+  sort_out (plan, &stages);
+  g_ptr_array_sort (stages.dirs, by_path);
+  g_ptr_array_sort (stages.removals, by_path_backwards);
+  g_ptr_array_sort (stages.files, by_size);
+  done += run_in_order (self, folder, stages.dirs);
+  done += run_in_order (self, folder, stages.moves);
+  done += write_files (self, folder, stages.files);
+  done += run_spread (self, folder, stages.links);
+  done += run_in_order (self, folder, stages.removals);
+  done += write_files (self, folder, stages.late_files);
+  done += run_in_order (self, folder, stages.late_links);
+  for (guint i = 0; i < G_N_ELEMENTS (each); i++)
+    g_ptr_array_unref (*each[i]);
+  return done;
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The way down: heads -> log -> merge -> plan -> fetch -> write -> rename. Straight-line code on a thread of its own; what can run side by side
+ * goes to the pools, and the thread iterates its context until that came home. */
+#include "sk-down-private.h"
+
+#define ROUNDS_MAX 20u           /* ordering between windows settles in two or three */
+#define BUSY_S 60
+
+static void
+failure_free (gpointer data)
+{
+  SkDownFailure *self = data;
+
+  g_free (self->path);
+  g_free (self->why);
+  g_free (self);
+}
+
+void
+sk_down_result_init (SkDownResult *self)
+{
+  *self = (SkDownResult) { .ok = TRUE };
+  self->sources = g_array_new (FALSE, TRUE, sizeof (SkDownSource));
+  self->failed = g_ptr_array_new_with_free_func (failure_free);
+}
+
+void
+sk_down_result_clear (SkDownResult *self)
+{
+  g_clear_pointer (&self->sources, g_array_unref);
+  g_clear_pointer (&self->failed, g_ptr_array_unref);
+}
+
+void
+sk_down_wait (SkDown *self)
+{
+  while (self->outstanding > 0)
+    g_main_context_iteration (self->jobs, TRUE);
+}
+
+typedef struct
+{
+  SkDown *down;
+  SkFunc run, done;
+  gpointer data;
+  GDestroyNotify free_data;
+} Spawned;
+
+static void
+spawned_run (gpointer data)
+{
+  Spawned *spawned = data;
+
+  spawned->run (spawned->data);
+}
+
+static void
+spawned_done (gpointer data)
+{
+  Spawned *spawned = data;
+
+  spawned->down->outstanding--;
+  if (spawned->done != NULL)
+    spawned->done (spawned->data);
+}
+
+static void
+spawned_free (gpointer data)
+{
+  Spawned *spawned = data;
+
+  if (spawned->free_data != NULL)
+    spawned->free_data (spawned->data);
+  g_free (spawned);
+}
+
+void
+sk_down_spawn (SkDown *self, SkPool *pool, SkFunc run, SkFunc done, gpointer data, GDestroyNotify free_data)
+{
+  Spawned *spawned = g_new0 (Spawned, 1);
+
+  *spawned = (Spawned) { .down = self, .run = run, .done = done, .data = data, .free_data = free_data };
+  self->outstanding++;
+  sk_pool_push (pool, spawned_run, spawned_done, spawned, spawned_free, NULL, self->jobs);
+}
+
+/* --- pulling --- */
+
+static void
+add_failure (SkDownResult *result, const char *path, const char *why)
+{
+  SkDownFailure *failure = g_new0 (SkDownFailure, 1);
+
+  failure->path = g_strdup (path);
+  failure->why = g_strdup (why);
+  g_ptr_array_add (result->failed, failure);
+}
+
+static gboolean
+pull_all (SkDown *self, GError **error)
+{
+  g_autoptr(SkConfig) config = sk_session_config (self->session);
+  gboolean merged = FALSE;
+
+  for (guint i = 0; i < config->storages->len; i++)
+    {
+      SkFlowStorage *storage = config->storages->pdata[i];
+      g_autofree char *key = g_strdup_printf ("storage:%" G_GINT64_FORMAT, storage->row);
+      g_autofree char *log_key = g_strdup_printf ("storage-log:%" G_GINT64_FORMAT, storage->row);
+      g_autoptr(GError) local = NULL;
+      SkPullResult pulled = { .problems = g_ptr_array_new_with_free_func (g_free) };
+      g_autoptr(GPtrArray) problems = pulled.problems;
+
+      if (sk_pull_storage (self->session, storage, &pulled, self->cancellable, &local))
+        {
+          sk_session_settle_issue (self->session, key);
+          if (problems->len == 0)
+            sk_session_settle_issue (self->session, log_key);
+          else
+            {
+              sk_session_raise (self->session, log_key, "storage-log", 0, NULL, "%s", (const char *) problems->pdata[0]);
+              add_failure (self->result, storage->name, problems->pdata[0]);
+            }
+        }
+      else if (g_cancellable_set_error_if_cancelled (self->cancellable, error))
+        return FALSE;
+      else
+        {
+          sk_session_raise (self->session, key, "storage", 0, NULL, "Storage “%s”: %s", storage->name, local->message);
+          add_failure (self->result, storage->name, local->message);
+        }
+      merged |= pulled.merged;
+    }
+  if (merged)
+    {
+      g_atomic_int_set (&self->busy_until, (int) (sk_clock_now (self->session->clock) / G_USEC_PER_SEC) + BUSY_S);
+      sk_up_publish (self->session->up);
+    }
+  if (g_atomic_int_compare_and_exchange (&self->session->compared, 0, 1))
+    sk_up_publish (self->session->up);       /* the way up may write now (A5) */
+  return TRUE;
+}
+
+gboolean
+sk_down_is_busy (SkDown *self)
+{
+  return g_atomic_int_get (&self->busy_until) > (int) (sk_clock_now (self->session->clock) / G_USEC_PER_SEC);
+}
+
+/* --- bringing folders to their targets --- */
+
+static void
+apply_folder (SkDown *self, SkFlowFolder *folder)
+{
+  if (folder->root == NULL || folder->mode == SK_FOLDER_SEND)
+    return;
+  for (guint round = 0; round < ROUNDS_MAX && !g_cancellable_is_cancelled (self->cancellable); round++)
+    {
+      gint64 after = 0;
+      guint done = 0;
+
+      do
+        {
+          g_autoptr(GError) error = NULL;
+          g_autoptr(GPtrArray) plan = sk_down_plan (self, folder, &after, &error);
+
+          if (plan == NULL)
+            {
+              add_failure (self->result, folder->name, error->message);
+              return;
+            }
+          done += sk_down_carry_out (self, folder, plan);
+        }
+      while (after != 0 && !g_cancellable_is_cancelled (self->cancellable));
+      if (done == 0)
+        return;
+      g_atomic_int_set (&self->busy_until, (int) (sk_clock_now (self->session->clock) / G_USEC_PER_SEC) + BUSY_S);
+    }
+}
+
+typedef struct
+{
+  const gint64 *folders;
+  guint n;
+  guint64 left;
+} LeftCall;
+
+/* Index thread: what could not be carried out yet. */
+static gboolean
+count_left (SkSession *session, gpointer data, GError **error)
+{
+  LeftCall *call = data;
+  g_autoptr(SkConfig) config = sk_session_config (session);
+
+  for (guint i = 0; i < config->folders->len; i++)
+    {
+      SkFlowFolder *folder = config->folders->pdata[i];
+      g_autoptr(GPtrArray) dirty = NULL;
+
+      if (folder->mode == SK_FOLDER_SEND)
+        continue;
+      dirty = sk_index_dirty (session->index, folder->row, 0, 1000, error);
+      if (dirty == NULL)
+        return FALSE;
+      call->left += dirty->len;
+    }
+  return TRUE;
+}
+
+static void
+apply_all (SkDown *self, const gint64 *folders, guint n)
+{
+  LeftCall left = { 0 };
+
+  sk_config_unref (self->config);
+  self->config = sk_session_config (self->session);
+  g_free (self->trash_batch);
+  self->trash_batch = sk_trash_new_batch (sk_clock_wall (self->session->clock));
+  for (guint i = 0; i < self->config->folders->len; i++)
+    {
+      SkFlowFolder *folder = self->config->folders->pdata[i];
+      gboolean wanted = n == 0;
+
+      for (guint k = 0; !wanted && k < n; k++)
+        wanted = folders[k] == folder->row;
+      if (wanted)
+        apply_folder (self, folder);
+    }
+  if (sk_session_index (self->session, count_left, &left, NULL))
+    self->result->dirty_left = left.left;
+}
+
+/* --- requests --- */
+
+typedef struct
+{
+  SkDown *down;
+  const gint64 *folders;
+  guint n;
+  gboolean only_pull;
+  SkDownResult *result;
+  GCancellable *cancellable;
+  GError *error;
+  gboolean ok;
+} Request;
+
+static void
+run_request (gpointer data)
+{
+  Request *request = data;
+  SkDown *self = request->down;
+  gint64 begin = g_get_monotonic_time ();
+
+  self->result = request->result;
+  self->cancellable = request->cancellable != NULL ? request->cancellable : self->session->stopping;
+  g_main_context_push_thread_default (self->jobs);
+  request->ok = pull_all (self, &request->error);
+  if (request->ok && !request->only_pull)
+    apply_all (self, request->folders, request->n);
+  if (request->ok && g_cancellable_set_error_if_cancelled (self->cancellable, &request->error))
+    request->ok = FALSE;
+  g_main_context_pop_thread_default (self->jobs);
+  self->result->needed = self->result->local + self->result->peer + self->result->storage;
+  self->result->ok = self->result->failed->len == 0;
+  self->result->seconds += (double) (g_get_monotonic_time () - begin) / G_USEC_PER_SEC;
+  self->result = NULL;
+  self->cancellable = NULL;
+  sk_session_touch_report (self->session);
+}
+
+static gboolean
+request (SkDown *self, Request *request, GError **error)
+{
+  request->down = self;
+  sk_worker_call (self->worker, run_request, request);
+  if (request->error != NULL)
+    g_propagate_error (error, request->error);
+  return request->ok;
+}
+
+gboolean
+sk_down_pull (SkDown *self, GCancellable *cancellable, GError **error)
+{
+  SkDownResult result;
+  Request pull = { .only_pull = TRUE, .result = &result, .cancellable = cancellable };
+  gboolean ok;
+
+  sk_down_result_init (&result);
+  ok = request (self, &pull, error);
+  sk_down_result_clear (&result);
+  return ok;
+}
+
+gboolean
+sk_down_sync (SkDown *self, const gint64 *folders, guint n, SkDownResult *out, GCancellable *cancellable, GError **error)
+{
+  Request sync = { .folders = folders, .n = n, .result = out, .cancellable = cancellable };
+
+  return request (self, &sync, error);
+}
+
+static void
+run_wake (SkDown *self, gboolean poll)
+{
+  SkDownResult result;
+  Request wake = { .down = self, .result = &result };
+
+  if (g_cancellable_is_cancelled (self->session->stopping))
+    return;
+  sk_down_result_init (&result);
+  if (poll)
+    run_request (&wake);
+  else if (!g_atomic_int_get (&self->session->paused))
+    {
+      self->result = &result;
+      self->cancellable = self->session->stopping;
+      g_main_context_push_thread_default (self->jobs);
+      apply_all (self, NULL, 0);
+      g_main_context_pop_thread_default (self->jobs);
+      self->result = NULL;
+      self->cancellable = NULL;
+    }
+  g_clear_error (&wake.error);
+  sk_down_result_clear (&result);
+}
+
+static void
+on_wake (gpointer data)
+{
+  SkDown *self = data;
+
+  g_atomic_int_set (&self->wanted, 0);
+  run_wake (self, FALSE);
+}
+
+static void
+on_poll (gpointer data)
+{
+  run_wake (data, TRUE);
+}
+
+void
+sk_down_wake (SkDown *self)
+{
+  /* Without an engine that runs, commands decide when the disk is changed. */
+  if (self == NULL || !self->session->watch || !g_atomic_int_compare_and_exchange (&self->wanted, 0, 1))
+    return;
+  sk_worker_push (self->worker, on_wake, self, NULL);
+}
+
+void
+sk_down_poll (SkDown *self)
+{
+  sk_worker_push (self->worker, on_poll, self, NULL);
+}
+
+SkDown *
+sk_down_new (SkSession *session)
+{
+  SkDown *self = g_new0 (SkDown, 1);
+
+  self->session = session;
+  self->config = sk_session_config (session);
+  self->jobs = g_main_context_new ();
+  self->worker = sk_worker_new ("down");
+  return self;
+}
+
+void
+sk_down_free (SkDown *self)
+{
+  if (self == NULL)
+    return;
+  sk_worker_stop (self->worker);       /* 'stopping' is cancelled: what runs ends at its next step */
+  g_main_context_unref (self->jobs);
+  sk_config_unref (self->config);
+  g_free (self->trash_batch);
+  g_free (self);
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the flows share. The session owns everything; the two flows (up, down) each own one worker thread and its state. Shared
+ * configuration is an immutable snapshot (SkConfig) that is replaced as a whole. */
+#pragma once
+#include "sk-chunker.h"
+#include "sk-clock.h"
+#include "sk-compress.h"
+#include "sk-home.h"
+#include "sk-ignore.h"
+#include "sk-index.h"
+#include "sk-member.h"
+#include "sk-path.h"
+#include "sk-pool.h"
+#include "sk-root.h"
+#include "sk-scan.h"
+#include "sk-session.h"
+#include "sk-store.h"
+#include "sk-tree.h"
+
+/* A storage that is attached on this device. */
+typedef struct
+{
+  gint64 row;
+  SkId id;
+  char *name;
+  SkStore *store;
+  int level;                     /* zstd level */
+} SkFlowStorage;
+
+/* A folder that is attached on this device. */
+typedef struct
+{
+  gint64 row;
+  SkId id;
+  char *name;
+  char *path;
+  SkFolderMode mode;
+  char **only;
+  SkRoot *root;                  /* NULL: unavailable, see @why */
+  char *why;
+  GArray *storages;              /* gint64 rows; placement: never empty unless the vault has no storage here */
+} SkFlowFolder;
+
+/* Immutable once published. Atomic reference count. */
+typedef struct
+{
+  gatomicrefcount refs;
+  SkKeyring *keys;
+  SkMembers *members;
+  GPtrArray *storages;           /* SkFlowStorage */
+  GPtrArray *folders;            /* SkFlowFolder */
+} SkConfig;
+SkConfig *sk_config_ref (SkConfig *self);
+void sk_config_unref (SkConfig *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkConfig, sk_config_unref)
+SkFlowFolder *sk_config_folder (SkConfig *self, gint64 row);
+SkFlowStorage *sk_config_storage (SkConfig *self, gint64 row);
+
+typedef struct _SkUp SkUp;
+typedef struct _SkDown SkDown;
+typedef struct _SkWatch SkWatch;
+
+/* Counters any thread may add to (g_atomic_pointer_add would do; these are 64 bit everywhere). */
+typedef struct
+{
+  guint64 files_up, bytes_up;            /* taken in here */
+  guint64 chunks_new, chunks_known, packs_up;
+  guint64 files_down, bytes_down;
+  guint64 chunks_local, chunks_storage;
+  guint64 wire_up, wire_down;            /* stored bytes put and got */
+} SkCounters;
+
+struct _SkSession
+{
+  SkHome *home;
+  SkClock *clock;
+  gboolean watch;
+  SkHomeConfig who;              /* vault, device, writer, names, recovery keys */
+  gboolean has_vault;
+  SkKeep keep;
+  SkIdentity *identity;
+  SkKey id_key;
+  SkGear gear;
+
+  SkWorker *index_worker;        /* the only thread that touches index and tree */
+  SkIndex *index;
+  SkTree *tree;
+  SkPool *disk, *cpu, *store_pool;
+  GAsyncQueue *compressors;      /* idle SkCompressor */
+
+  GMutex lock;                   /* config, counters, report */
+  SkConfig *config;
+  SkCounters counters;
+  GVariant *report;
+  SkReportFunc report_func;
+  gpointer report_data;
+  int paused;                    /* atomic */
+  int compared;                  /* atomic: the own head was compared with a storage, or none is reachable (A5) */
+
+  GCancellable *stopping;
+  SkUp *up;
+  SkDown *down;
+  SkWatch *watcher;
+  SkWorker *reporter;            /* while an engine runs */
+  int report_wanted;             /* atomic */
+  guint64 transactions_at_open;
+};
+
+/* --- sk-session.c --- */
+SkConfig *sk_session_config (SkSession *self);                            /* (transfer full) */
+/* Reads storages, folders and members again and publishes a new snapshot. Any thread but the index thread; opens roots (blocking). */
+gboolean sk_session_reload (SkSession *self, GError **error);
+/* Replaces keys or members in the snapshot. */
+void sk_session_set_keys (SkSession *self, SkKeyring *keys);
+typedef gboolean (*SkIndexFunc) (SkSession *session, gpointer data, GError **error);
+/* Runs @func on the index thread and waits; not from the index thread. */
+gboolean sk_session_index (SkSession *self, SkIndexFunc func, gpointer data, GError **error);
+/* The same inside one transaction; the tree is flushed before the commit. */
+gboolean sk_session_transact (SkSession *self, SkIndexFunc func, gpointer data, GError **error);
+SkCompressor *sk_session_take_compressor (SkSession *self);
+void sk_session_give_compressor (SkSession *self, SkCompressor *z);
+void sk_session_count (SkSession *self, const SkCounters *add);
+gint64 sk_session_wall (SkSession *self);                                  /* unix seconds */
+/* Issues; from any thread but the index thread. @key is made by the caller, stable for the thing. */
+void sk_session_raise (SkSession *self, const char *key, const char *kind, gint64 folder, const char *path, const char *format, ...) G_GNUC_PRINTF (6, 7);
+void sk_session_settle_issue (SkSession *self, const char *key);
+/* Something a report shows has changed. */
+void sk_session_touch_report (SkSession *self);
+
+/* --- sk-session-vault.c: opening what belongs to a vault; after create, join or recover as well --- */
+gboolean sk_session_open_vault (SkSession *self, const char *passphrase, GError **error);
+
+/* --- sk-up.c --- */
+SkUp *sk_up_new (SkSession *session);
+void sk_up_free (SkUp *self);                                              /* stops its thread */
+typedef struct
+{
+  gboolean ok;
+  GPtrArray *failed;             /* char* "path: why" */
+  guint64 files, bytes, entries, scanned;
+} SkUpResult;
+void sk_up_result_clear (SkUpResult *self);
+/* Scans @folders (rows; NULL = all attached), takes in what changed and publishes; waits until that is durable in the storages. */
+gboolean sk_up_sync (SkUp *self, const gint64 *folders, guint n, SkUpResult *out, GCancellable *cancellable, GError **error);
+/* Something at this path may have changed; from any thread. @tree: everything below as well. */
+void sk_up_note (SkUp *self, gint64 folder, const char *path, gboolean tree, gboolean writing);
+/* Positions changed (segments were merged): heads want writing. */
+void sk_up_publish (SkUp *self);
+void sk_up_reload (SkUp *self);                                            /* config changed */
+/* Mass change of a folder: a person said yes or no. */
+void sk_up_confirm (SkUp *self, gint64 folder, gboolean yes);
+guint sk_up_pending (SkUp *self);                                          /* paths not yet published, for the report */
+
+/* --- sk-down.c --- */
+SkDown *sk_down_new (SkSession *session);
+void sk_down_free (SkDown *self);
+typedef struct { char *path; char *why; } SkDownFailure;
+typedef struct
+{
+  gboolean ok;
+  double seconds;
+  guint64 files, bytes;
+  guint64 needed, local, peer, storage;       /* chunks */
+  GArray *sources;               /* SkDownSource */
+  GPtrArray *failed;             /* SkDownFailure */
+  guint64 dirty_left;
+} SkDownResult;
+typedef struct { gint64 storage; guint64 chunks, wire_bytes, requests; } SkDownSource;
+void sk_down_result_init (SkDownResult *self);
+void sk_down_result_clear (SkDownResult *self);
+/* Reads heads and logs of every reachable storage and merges. Task threads. */
+gboolean sk_down_pull (SkDown *self, GCancellable *cancellable, GError **error);
+/* Pulls, then brings @folders (NULL = all attached) to their targets. Waits. Adds to @out. */
+gboolean sk_down_sync (SkDown *self, const gint64 *folders, guint n, SkDownResult *out, GCancellable *cancellable, GError **error);
+/* Targets changed or a try may work now; from any thread. */
+void sk_down_wake (SkDown *self);
+/* One poll soon; from any thread. */
+void sk_down_poll (SkDown *self);
+/* Something was merged or moved in the last minute. */
+gboolean sk_down_is_busy (SkDown *self);
+
+/* --- sk-pull.c: storage -> log -> index (blocking; down's thread) --- */
+typedef struct { gboolean merged; guint segments; guint64 entries; GPtrArray *problems; } SkPullResult;
+gboolean sk_pull_storage (SkSession *session, SkFlowStorage *storage, SkPullResult *out, GCancellable *cancellable, GError **error);
+
+/* --- sk-push.c: own log and head -> storage (blocking; up's thread) --- */
+gboolean sk_push_storage (SkSession *session, SkFlowStorage *storage, GCancellable *cancellable, GError **error);
+
+/* --- sk-log.c: index thread, inside a transaction --- */
+/* Position the next own segment will have. */
+gboolean sk_log_next (SkSession *session, guint64 *seq, SkHash *prev, GError **error);
+/* Appends @records (GPtrArray of SkRecord) as one own segment: bytes kept, position moved. Nothing when empty. */
+gboolean sk_log_append (SkSession *session, GPtrArray *records, GError **error);
+/* Applies one record of another's (or, rebuilding, the own) log. Refused entries go to @problems (char*). */
+gboolean sk_log_apply (SkSession *session, SkRecord *record, const SkId *writer, guint64 seq, GPtrArray *problems, GError **error);
+
+/* --- sk-compare.c: index thread --- */
+typedef enum { SK_FOUND_NEW, SK_FOUND_CHANGED, SK_FOUND_META, SK_FOUND_GONE } SkFoundWhat;
+/* One path whose disk differs from its base. */
+typedef struct
+{
+  SkFoundWhat what;
+  gint64 folder;
+  char *path;
+  guint32 generation;
+  SkStat stat;                   /* kind NONE: gone */
+  SkKind base_kind;
+  gint64 base_content;           /* row; META: content is known to be the base's */
+  SkHash base_hash;
+  char *moved_from;              /* NEW: base of this path has the same inode, birth time, size and mtime (C14) */
+  gint64 moved_content;
+} SkFound;
+void sk_found_free (SkFound *self);
+/* Compares a listing with the bases below its directory. Appends SkFound to @out; directories to descend into go to @dirs (char*).
+ * What is missing goes to @gone (SkFound), whole sub-trees, deepest first. Unavailable sub-trees (mounts, A10) are named in @unavailable. */
+gboolean sk_compare_listing (SkSession *session, gint64 folder, const SkScanDir *listing, GPtrArray *out, GPtrArray *gone, GPtrArray *dirs,
+                             GPtrArray *unavailable, GError **error);
+/* The same for one path that was looked at by itself. */
+gboolean sk_compare_path (SkSession *session, gint64 folder, const char *path, const SkStat *stat, GPtrArray *out, GPtrArray *gone,
+                          GPtrArray *dirs, GError **error);

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Heads and logs of one storage into the index. Blocking; down's thread. LIST is a hint only (C10): how far a log reaches is said by
+ * heads, and a segment counts only when its hash chain fits. */
+#include "sk-flow.h"
+
+#include "sk-hash.h"
+
+typedef struct
+{
+  SkFlowStorage *storage;
+  SkConfig *config;
+  GArray *local;                 /* SkPosition: merged here */
+  GArray *wanted;                /* SkPosition: offered by heads of this storage */
+  SkPullResult *out;
+  /* one segment on its way into the index */
+  SkPosition position;
+  GBytes *object;
+  GPtrArray *records;
+  gboolean config_changed;
+} Pull;
+
+static void
+want (GArray *wanted, const SkPosition *position)
+{
+  for (guint i = 0; i < wanted->len; i++)
+    {
+      SkPosition *at = &g_array_index (wanted, SkPosition, i);
+
+      if (!sk_id_equal (&at->writer, &position->writer))
+        continue;
+      if (position->seq > at->seq)
+        *at = *position;
+      return;
+    }
+  g_array_append_val (wanted, *position);
+}
+
+typedef struct
+{
+  char *key;
+  guint64 counter, seen;
+} CounterCall;
+
+/* Index thread, in a transaction. */
+static gboolean
+note_counter (SkSession *session, gpointer data, GError **error)
+{
+  CounterCall *call = data;
+
+  call->seen = sk_index_get_u64 (session->index, call->key, 0);
+  return call->counter <= call->seen || sk_index_set_u64 (session->index, call->key, call->counter, error);
+}
+
+/* RULES B3: nobody goes back. An older head than one that was read here before is a rolled back or copied storage. */
+static gboolean
+is_rolled_back (SkSession *session, Pull *pull, const SkHead *head)
+{
+  char device[SK_DEVICE_ID_HEX_SIZE];
+  g_autofree char *key = NULL;
+  CounterCall call = { .counter = head->counter };
+  g_autoptr(GError) error = NULL;
+
+  sk_device_id_format (&head->device, device);
+  key = g_strdup_printf ("head-seen:%" G_GINT64_FORMAT ":%s", pull->storage->row, device);
+  call.key = key;
+  if (!sk_session_transact (session, note_counter, &call, &error))
+    {
+      g_ptr_array_add (pull->out->problems, g_strdup (error->message));
+      return FALSE;
+    }
+  return call.counter < call.seen;
+}
+
+static void
+read_head (SkSession *session, Pull *pull, const char *name, GBytes *object)
+{
+  SkDeviceId device;
+  const SkPublicKey *key;
+  g_autoptr(SkHead) head = NULL;
+  g_autoptr(GError) error = NULL;
+  const SkDevice *known;
+
+  if (!sk_head_peek (object, &device, &error))
+    {
+      g_ptr_array_add (pull->out->problems, g_strdup_printf ("%s: %s", name, error->message));
+      return;
+    }
+  key = sk_members_sign_key (pull->config->members, &device);
+  if (key == NULL)
+    return;                      /* a device whose record comes with a log that is read first; looked at again then */
+  head = sk_head_open (object, key, &session->who.vault, &pull->storage->id, pull->config->keys, &error);
+  if (head == NULL)
+    {
+      g_ptr_array_add (pull->out->problems, g_strdup_printf ("%s: %s", name, error->message));
+      return;
+    }
+  if (is_rolled_back (session, pull, head))
+    {
+      known = sk_members_find (pull->config->members, &device);
+      g_ptr_array_add (pull->out->problems,
+                       g_strdup_printf ("storage “%s” shows an older state of device “%s” than before: it was rolled back or is a copy; nothing "
+                                        "is taken as removed from it", pull->storage->name, known != NULL ? known->name : "?"));
+      return;
+    }
+  for (guint i = 0; i < head->read->len; i++)
+    want (pull->wanted, &g_array_index (head->read, SkPosition, i));
+}
+
+static gboolean
+read_heads (SkSession *session, Pull *pull, GCancellable *cancellable, GError **error)
+{
+  g_autoptr(GPtrArray) items = sk_store_list_sync (pull->storage->store, "heads/", cancellable, error);
+
+  if (items == NULL)
+    return FALSE;
+  for (guint i = 0; i < items->len; i++)
+    {
+      SkStoreItem *item = items->pdata[i];
+      g_autoptr(GError) local = NULL;
+      g_autoptr(GBytes) object = sk_store_get_sync (pull->storage->store, item->name, SK_HEAD_SIZE_MAX, cancellable, &local);
+
+      if (object == NULL && g_error_matches (local, SK_ERROR, SK_ERROR_OFFLINE))
+        {
+          g_propagate_error (error, g_steal_pointer (&local));
+          return FALSE;
+        }
+      if (object == NULL)
+        g_ptr_array_add (pull->out->problems, g_strdup_printf ("%s: %s", item->name, local->message));
+      else
+        read_head (session, pull, item->name, object);
+    }
+  return TRUE;
+}
+
+/* Index thread. */
+static gboolean
+load_local (SkSession *session, gpointer data, GError **error)
+{
+  Pull *pull = data;
+
+  pull->local = sk_index_positions (session->index, error);
+  return pull->local != NULL;
+}
+
+/* Index thread: one transaction per received segment. */
+static gboolean
+merge_segment (SkSession *session, gpointer data, GError **error)
+{
+  Pull *pull = data;
+
+  for (guint i = 0; i < pull->records->len; i++)
+    {
+      SkRecord *record = pull->records->pdata[i];
+
+      if (!sk_log_apply (session, record, &pull->position.writer, pull->position.seq, pull->out->problems, error))
+        return FALSE;
+      pull->config_changed |= record->type == SK_RECORD_MEMBER || record->type == SK_RECORD_FOLDER || record->type == SK_RECORD_STORAGE;
+    }
+  return sk_index_segment_keep (session->index, &pull->position, pull->object, error)
+         && sk_index_set_position (session->index, &pull->position, error)
+         && sk_index_set_storage_position (session->index, pull->storage->row, FALSE, &pull->position, error);
+}
+
+/* Index thread, in a transaction: read here what was already merged from elsewhere. */
+static gboolean
+note_read (SkSession *session, gpointer data, GError **error)
+{
+  Pull *pull = data;
+
+  return sk_index_set_storage_position (session->index, pull->storage->row, FALSE, &pull->position, error);
+}
+
+/* Names of a writer's segments in this storage, by sequence number. */
+static GHashTable *
+list_segments (Pull *pull, const SkId *writer, GCancellable *cancellable, GError **error)
+{
+  char hex[SK_ID_HEX_SIZE];
+  g_autofree char *prefix = NULL;
+  g_autoptr(GPtrArray) items = NULL;
+  GHashTable *names;
+
+  sk_id_format (writer, hex);
+  prefix = g_strdup_printf ("log/%s/", hex);
+  items = sk_store_list_sync (pull->storage->store, prefix, cancellable, error);
+  if (items == NULL)
+    return NULL;
+  names = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, (GDestroyNotify) g_ptr_array_unref);
+  for (guint i = 0; i < items->len; i++)
+    {
+      SkStoreItem *item = items->pdata[i];
+      SkId of;
+      guint64 seq;
+      guint8 prefix_bytes[8];
+      GPtrArray *same;
+
+      if (!sk_segment_parse_name (item->name, &of, &seq, prefix_bytes) || !sk_id_equal (&of, writer))
+        continue;
+      same = g_hash_table_lookup (names, &seq);
+      if (same == NULL)
+        {
+          same = g_ptr_array_new_with_free_func (g_free);
+          g_hash_table_insert (names, g_memdup2 (&seq, sizeof seq), same);
+        }
+      g_ptr_array_add (same, g_strdup (item->name));
+    }
+  return names;
+}
+
+/* The segment that continues the chain at (seq, prev), or NULL with an error. Several candidates: two devices with one identity; the
+ * one that fits the chain we follow is taken, the other branch is reported (A5). */
+static gboolean
+fetch_next (SkSession *session, Pull *pull, GPtrArray *candidates, const SkHash *prev, const SkPublicKey *key, GCancellable *cancellable,
+            GError **error)
+{
+  for (guint i = 0; i < candidates->len; i++)
+    {
+      SkSegmentHeader header;
+      g_autoptr(GPtrArray) refused = g_ptr_array_new_with_free_func (g_free);
+      SkCompressor *z;
+      gsize len;
+      const guint8 *bytes;
+      gboolean ok;
+
+      g_clear_pointer (&pull->object, g_bytes_unref);
+      pull->object = sk_store_get_sync (pull->storage->store, candidates->pdata[i], SK_SEGMENT_SIZE_MAX, cancellable, error);
+      if (pull->object == NULL)
+        return FALSE;
+      z = sk_session_take_compressor (session);
+      ok = sk_segment_open (pull->object, key, &session->who.vault, pull->config->keys, z, &header, &pull->records, refused, error);
+      sk_session_give_compressor (session, z);
+      if (!ok)
+        return FALSE;
+      for (guint k = 0; k < refused->len; k++)
+        g_ptr_array_add (pull->out->problems, g_steal_pointer (&refused->pdata[k]));
+      if (!sk_id_equal (&header.writer, &pull->position.writer) || header.seq != pull->position.seq || !sk_hash_equal (&header.prev, prev))
+        {
+          g_clear_pointer (&pull->records, g_ptr_array_unref);
+          continue;
+        }
+      bytes = g_bytes_get_data (pull->object, &len);
+      sk_sha256 (bytes, len, &pull->position.hash);
+      return TRUE;
+    }
+  return sk_fail (error, SK_ERROR_CORRUPT, "no segment in the storage continues this log");
+}
+
+static gboolean
+pull_writer (SkSession *session, Pull *pull, const SkPosition *target, GCancellable *cancellable, GError **error)
+{
+  const SkPosition *have = sk_positions_find (pull->local, &target->writer);
+  SkHash prev = have != NULL ? have->hash : (SkHash) { 0 };
+  guint64 seq = have != NULL ? have->seq : 0;
+  SkDeviceId device = sk_id_device (&target->writer);
+  const SkPublicKey *key = sk_members_sign_key (pull->config->members, &device);
+  g_autoptr(GHashTable) names = NULL;
+
+  if (seq >= target->seq)
+    {
+      if (seq == target->seq && sk_hash_equal (&prev, &target->hash))
+        {
+          pull->position = *target;
+          return sk_session_transact (session, note_read, pull, error);
+        }
+      return TRUE;
+    }
+  if (key == NULL)
+    return TRUE;
+  names = list_segments (pull, &target->writer, cancellable, error);
+  if (names == NULL)
+    return FALSE;
+  for (seq++; seq <= target->seq; seq++)
+    {
+      GPtrArray *candidates = g_hash_table_lookup (names, &seq);
+
+      if (g_cancellable_set_error_if_cancelled (cancellable, error))
+        return FALSE;
+      if (candidates == NULL)
+        return sk_fail (error, SK_ERROR_NOT_FOUND, "segment %" G_GUINT64_FORMAT " of a log is not in the storage (yet)", seq);
+      pull->position = (SkPosition) { .writer = target->writer, .seq = seq };
+      if (!fetch_next (session, pull, candidates, &prev, key, cancellable, error))
+        return FALSE;
+      if (!sk_session_transact (session, merge_segment, pull, error))
+        return FALSE;
+      pull->out->segments++;
+      pull->out->entries += pull->records->len;
+      pull->out->merged = TRUE;
+      prev = pull->position.hash;
+      g_clear_pointer (&pull->records, g_ptr_array_unref);
+    }
+  return TRUE;
+}
+
+static void
+pull_clear (Pull *pull)
+{
+  g_clear_pointer (&pull->config, sk_config_unref);
+  g_clear_pointer (&pull->local, g_array_unref);
+  g_clear_pointer (&pull->wanted, g_array_unref);
+  g_clear_pointer (&pull->object, g_bytes_unref);
+  g_clear_pointer (&pull->records, g_ptr_array_unref);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Pull, pull_clear)
+
+static gboolean
+pull_once (SkSession *session, SkFlowStorage *storage, SkPullResult *out, gboolean *again, GCancellable *cancellable, GError **error)
+{
+  g_auto(Pull) pull = { .storage = storage, .out = out };
+
+  *again = FALSE;
+  pull.config = sk_session_config (session);
+  pull.wanted = g_array_new (FALSE, FALSE, sizeof (SkPosition));
+  if (!sk_session_index (session, load_local, &pull, error) || !read_heads (session, &pull, cancellable, error))
+    return FALSE;
+  for (guint i = 0; i < pull.wanted->len; i++)
+    {
+      SkPosition *target = &g_array_index (pull.wanted, SkPosition, i);
+      g_autoptr(GError) local = NULL;
+
+      if (pull_writer (session, &pull, target, cancellable, &local))
+        continue;
+      if (g_cancellable_is_cancelled (cancellable) || g_error_matches (local, SK_ERROR, SK_ERROR_OFFLINE))
+        {
+          g_propagate_error (error, g_steal_pointer (&local));
+          return FALSE;
+        }
+      g_ptr_array_add (out->problems, g_strdup_printf ("a log in storage “%s” could not be read: %s", storage->name, local->message));
+    }
+  if (pull.config_changed)
+    {
+      /* Perhaps a device that was not known before: its head and log can be read now. */
+      *again = TRUE;
+      return sk_session_reload (session, error);
+    }
+  return TRUE;
+}
+
+gboolean
+sk_pull_storage (SkSession *session, SkFlowStorage *storage, SkPullResult *out, GCancellable *cancellable, GError **error)
+{
+  gboolean again = TRUE;
+
+  if (!sk_store_check_marker_sync (storage->store, &session->who.vault, &storage->id, cancellable, error))
+    return FALSE;
+  for (guint round = 0; again && round < SK_DEVICES_MAX; round++)
+    {
+      g_ptr_array_set_size (out->problems, 0);
+      if (!pull_once (session, storage, out, &again, cancellable, error))
+        return FALSE;
+    }
+  return TRUE;
+}

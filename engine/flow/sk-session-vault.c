@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <glib/gstdio.h>
+#include <string.h>
+
+#include "sk-flow.h"
+#include "sk-watch.h"
+
+typedef struct
+{
+  const char *path;
+  gboolean rebuilt;
+} OpenIndex;
+
+/* A damaged database is set aside, never deleted; the log copies in the storages and the disk rebuild it (B086). */
+static gboolean
+open_index (SkSession *session, gpointer data, GError **error)
+{
+  OpenIndex *open = data;
+  g_autoptr(GError) local = NULL;
+  g_autofree char *aside = NULL;
+  const char *const suffixes[] = { "", "-wal", "-shm" };
+
+  session->index = sk_index_open (open->path, &local);
+  if (session->index != NULL)
+    return TRUE;
+  if (!g_error_matches (local, SK_ERROR, SK_ERROR_CORRUPT))
+    {
+      g_propagate_error (error, g_steal_pointer (&local));
+      return FALSE;
+    }
+  aside = g_strdup_printf ("%s.damaged-%" G_GINT64_FORMAT, open->path, sk_session_wall (session));
+  for (guint i = 0; i < G_N_ELEMENTS (suffixes); i++)
+    {
+      g_autofree char *from = g_strconcat (open->path, suffixes[i], NULL);
+      g_autofree char *to = g_strconcat (aside, suffixes[i], NULL);
+
+      if (g_rename (from, to) != 0 && i == 0)
+        return sk_fail (error, SK_ERROR_IO, "the damaged database “%s” could not be set aside", open->path);
+    }
+  g_message ("the database was damaged (%s); it is kept as “%s” and is being rebuilt", local->message, aside);
+  open->rebuilt = TRUE;
+  session->index = sk_index_open (open->path, error);
+  return session->index != NULL;
+}
+
+/* RULES A5: a home that was copied, restored or lost its database must not go on writing under the old name. */
+static gboolean
+settle_incarnation (SkSession *session, gpointer data, GError **error)
+{
+  gboolean *fresh = data;
+  g_autoptr(GBytes) known = sk_index_get (session->index, "home-identity");
+  g_autofree char *path = sk_home_file (session->home, "index.sqlite");
+  SkHash now;
+
+  sk_home_identity (session->home, path, &now);
+  if (known != NULL && g_bytes_get_size (known) == sizeof now && memcmp (g_bytes_get_data (known, NULL), &now, sizeof now) == 0)
+    return TRUE;
+  *fresh = TRUE;
+  sk_id_new_writer (&session->who.device, &session->who.writer);
+  return sk_index_set (session->index, "home-identity", &now, sizeof now, error)
+         && sk_index_set_u64 (session->index, "counter", 0, error);
+}
+
+/* After a lost or foreign database every attached folder is met for the first time again: union, no deletions (A6). */
+static gboolean
+restart_first_contact (SkSession *session, gpointer data, GError **error)
+{
+  g_autoptr(GPtrArray) folders = sk_index_folders (session->index);
+
+  for (guint i = 0; i < folders->len; i++)
+    {
+      SkFolderRow *folder = folders->pdata[i];
+
+      if (folder->path != NULL && !sk_index_folder_set_first_contact (session->index, folder->row, TRUE, error))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+static gboolean
+make_tree (SkSession *session, gpointer data, GError **error)
+{
+  session->tree = sk_tree_new (session->index, &session->who.writer, session->who.device_name);
+  session->transactions_at_open = sk_index_transactions (session->index);
+  return TRUE;
+}
+
+static gboolean
+unlock (SkSession *self, const char *passphrase, GError **error)
+{
+  g_autoptr(SkKeyring) keys = NULL;
+
+  if (!sk_home_load_secrets (self->home, passphrase, &self->identity, &keys, &self->keep, error))
+    return FALSE;
+  sk_keyring_id_key (keys, &self->id_key);
+  sk_gear_init (&self->gear, &self->id_key);
+  sk_session_set_keys (self, keys);
+  return TRUE;
+}
+
+gboolean
+sk_session_open_vault (SkSession *self, const char *passphrase, GError **error)
+{
+  g_autofree char *path = sk_home_file (self->home, "index.sqlite");
+  OpenIndex open = { .path = path };
+  gboolean fresh = FALSE;
+  g_autoptr(GError) local = NULL;
+
+  self->has_vault = sk_home_load_config (self->home, &self->who, &local);
+  if (local != NULL)
+    {
+      g_propagate_error (error, g_steal_pointer (&local));
+      return FALSE;
+    }
+  if (!self->has_vault)
+    {
+      sk_session_touch_report (self);
+      return TRUE;
+    }
+  if (!unlock (self, passphrase, error))
+    return FALSE;
+  self->index_worker = sk_worker_new ("index");
+  if (!sk_session_index (self, open_index, &open, error) || !sk_session_transact (self, settle_incarnation, &fresh, error))
+    return FALSE;
+  if (fresh && !(sk_home_save_config (self->home, &self->who, error) && sk_session_transact (self, restart_first_contact, NULL, error)))
+    return FALSE;
+  if (!sk_session_index (self, make_tree, NULL, error) || !sk_session_reload (self, error))
+    return FALSE;
+  self->up = sk_up_new (self);
+  self->down = sk_down_new (self);
+  if (self->watch)
+    self->watcher = sk_watch_new (self);
+  sk_session_touch_report (self);
+  return TRUE;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sk-flow.h"
+#include "sk-report.h"
+#include "sk-watch.h"
+
+typedef struct
+{
+  SkSession *session;
+  SkIndexFunc func;
+  gpointer data;
+  gboolean in_transaction;
+  gboolean ok;
+  GError *error;
+} IndexCall;
+
+static void
+run_index_call (gpointer data)
+{
+  IndexCall *call = data;
+  SkSession *self = call->session;
+
+  if (!call->in_transaction)
+    {
+      call->ok = call->func (self, call->data, &call->error);
+      return;
+    }
+  if (!sk_index_begin (self->index, &call->error))
+    return;
+  call->ok = call->func (self, call->data, &call->error)
+             && (self->tree == NULL || sk_tree_flush (self->tree, &call->error))
+             && sk_index_commit (self->index, &call->error);
+  if (!call->ok)
+    sk_index_rollback (self->index);
+}
+
+static gboolean
+index_call (SkSession *self, SkIndexFunc func, gpointer data, gboolean in_transaction, GError **error)
+{
+  IndexCall call = { .session = self, .func = func, .data = data, .in_transaction = in_transaction };
+
+  sk_worker_call (self->index_worker, run_index_call, &call);
+  if (call.ok)
+    return TRUE;
+  if (call.error == NULL)
+    return sk_fail (error, SK_ERROR_FAILED, "the database gave no answer");
+  g_propagate_error (error, call.error);
+  return FALSE;
+}
+
+gboolean
+sk_session_index (SkSession *self, SkIndexFunc func, gpointer data, GError **error)
+{
+  return index_call (self, func, data, FALSE, error);
+}
+
+gboolean
+sk_session_transact (SkSession *self, SkIndexFunc func, gpointer data, GError **error)
+{
+  return index_call (self, func, data, TRUE, error);
+}
+
+SkCompressor *
+sk_session_take_compressor (SkSession *self)
+{
+  SkCompressor *z = g_async_queue_try_pop (self->compressors);
+
+  return z != NULL ? z : sk_compressor_new ();
+}
+
+void
+sk_session_give_compressor (SkSession *self, SkCompressor *z)
+{
+  g_async_queue_push (self->compressors, z);
+}
+
+void
+sk_session_count (SkSession *self, const SkCounters *add)
+{
+  g_mutex_lock (&self->lock);
+  self->counters.files_up += add->files_up;
+  self->counters.bytes_up += add->bytes_up;
+  self->counters.chunks_new += add->chunks_new;
+  self->counters.packs_up += add->packs_up;
+  self->counters.chunks_known += add->chunks_known;
+  self->counters.files_down += add->files_down;
+  self->counters.bytes_down += add->bytes_down;
+  self->counters.chunks_local += add->chunks_local;
+  self->counters.chunks_storage += add->chunks_storage;
+  self->counters.wire_up += add->wire_up;
+  self->counters.wire_down += add->wire_down;
+  g_mutex_unlock (&self->lock);
+}
+
+gint64
+sk_session_wall (SkSession *self)
+{
+  return sk_clock_wall (self->clock) / G_USEC_PER_SEC;
+}
+
+typedef struct
+{
+  const char *key, *kind, *path, *text;
+  gint64 folder, wall;
+  gboolean changed;
+} IssueCall;
+
+static gboolean
+raise_issue (SkSession *session, gpointer data, GError **error)
+{
+  IssueCall *call = data;
+
+  return sk_index_issue_raise (session->index, call->key, call->kind, call->folder, call->path, call->text, call->wall, error);
+}
+
+static gboolean
+clear_issue (SkSession *session, gpointer data, GError **error)
+{
+  IssueCall *call = data;
+
+  return sk_index_issue_clear (session->index, call->key, &call->changed, error);
+}
+
+void
+sk_session_raise (SkSession *self, const char *key, const char *kind, gint64 folder, const char *path, const char *format, ...)
+{
+  g_autofree char *text = NULL;
+  g_autoptr(GError) error = NULL;
+  IssueCall call = { .key = key, .kind = kind, .folder = folder, .path = path, .wall = sk_session_wall (self) };
+  va_list args;
+
+  va_start (args, format);
+  text = g_strdup_vprintf (format, args);
+  va_end (args);
+  call.text = text;
+  if (!sk_session_transact (self, raise_issue, &call, &error))
+    g_message ("an issue could not be stored (%s): %s", error->message, text);
+  sk_session_touch_report (self);
+}
+
+void
+sk_session_settle_issue (SkSession *self, const char *key)
+{
+  IssueCall call = { .key = key };
+  g_autoptr(GError) error = NULL;
+
+  if (!sk_session_transact (self, clear_issue, &call, &error))
+    g_message ("an issue could not be cleared: %s", error->message);
+  if (call.changed)
+    sk_session_touch_report (self);
+}
+
+static gboolean
+report_due (gpointer data)
+{
+  SkSession *self = data;
+
+  g_atomic_int_set (&self->report_wanted, 0);
+  if (!g_cancellable_is_cancelled (self->stopping))
+    sk_report_build (self);
+  return G_SOURCE_REMOVE;
+}
+
+/* reporter thread */
+static void
+arm_report (gpointer data)
+{
+  SkSession *self = data;
+  g_autoptr(GSource) source = g_timeout_source_new (100);
+
+  g_source_set_callback (source, report_due, self, NULL);
+  g_source_attach (source, sk_worker_context (self->reporter));
+}
+
+void
+sk_session_touch_report (SkSession *self)
+{
+  /* Without an engine that runs, a report is built when somebody asks. */
+  if (self->reporter != NULL && g_atomic_int_compare_and_exchange (&self->report_wanted, 0, 1))
+    sk_worker_push (self->reporter, arm_report, self, NULL);
+}
+
+static void
+stop_flows (SkSession *self)
+{
+  g_cancellable_cancel (self->stopping);
+  g_clear_pointer (&self->reporter, sk_worker_stop);
+  g_clear_pointer (&self->watcher, sk_watch_free);
+  g_clear_pointer (&self->up, sk_up_free);
+  g_clear_pointer (&self->down, sk_down_free);
+}
+
+static void
+close_index (gpointer data)
+{
+  SkSession *self = data;
+
+  g_clear_pointer (&self->tree, sk_tree_free);
+  g_clear_pointer (&self->index, sk_index_close);
+}
+
+void
+sk_session_close (SkSession *self)
+{
+  if (self == NULL)
+    return;
+  stop_flows (self);
+  if (self->index_worker != NULL)
+    {
+      sk_worker_call (self->index_worker, close_index, self);
+      sk_worker_stop (self->index_worker);
+    }
+  g_clear_pointer (&self->config, sk_config_unref);
+  g_clear_pointer (&self->disk, sk_pool_free);
+  g_clear_pointer (&self->cpu, sk_pool_free);
+  g_clear_pointer (&self->store_pool, sk_pool_free);
+  g_clear_pointer (&self->compressors, g_async_queue_unref);
+  g_clear_pointer (&self->identity, sk_identity_unref);
+  g_clear_pointer (&self->report, g_variant_unref);
+  sk_key_clear (&self->id_key);
+  sk_home_config_clear (&self->who);
+  g_clear_pointer (&self->home, sk_home_close);
+  g_clear_object (&self->stopping);
+  sk_clock_unref (self->clock);
+  g_mutex_clear (&self->lock);
+  g_free (self);
+}
+
+SkSession *
+sk_session_open (const SkSessionOptions *options, GError **error)
+{
+  SkSession *self;
+  g_autoptr(SkHome) home = NULL;
+
+  if (!sk_crypto_init (error))
+    return NULL;
+  home = sk_home_open (options->home, error);
+  if (home == NULL)
+    return NULL;
+  self = g_new0 (SkSession, 1);
+  g_mutex_init (&self->lock);
+  self->home = g_steal_pointer (&home);
+  self->clock = options->clock != NULL ? sk_clock_ref (options->clock) : sk_clock_new_real ();
+  self->watch = options->watch;
+  self->stopping = g_cancellable_new ();
+  self->compressors = g_async_queue_new_full ((GDestroyNotify) sk_compressor_free);
+  self->disk = sk_pool_new ("disk", 2);
+  self->cpu = sk_pool_new ("cpu", CLAMP (g_get_num_processors (), 1, 8));
+  self->store_pool = sk_pool_new ("store", 4);
+  if (self->watch)
+    self->reporter = sk_worker_new ("report");
+  if (!sk_session_open_vault (self, options->passphrase, error))
+    {
+      sk_session_close (self);
+      return NULL;
+    }
+  return self;
+}

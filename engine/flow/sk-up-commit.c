@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Entries are appended to the log only when all content they name is durable (C1, and A3 (b) checked again inside the transaction);
+ * segments and the head follow into the storages after that. */
+#include "sk-up-private.h"
+
+typedef struct
+{
+  SkUp *up;
+  GPtrArray *items, *packs;
+  SkTreeOutcome *outcomes;
+  gboolean *lost;                /* a chunk of the item has no uncondemned pack any more: read it again */
+  guint64 entries;
+} Commit;
+
+static gboolean
+add_packs (SkSession *session, GPtrArray *packs, GPtrArray *records, SkConfig *config, GError **error)
+{
+  for (guint i = 0; i < packs->len; i++)
+    {
+      SkUpPack *pack = packs->pdata[i];
+
+      for (guint k = 0; k < pack->stored->len; k++)
+        {
+          SkFlowStorage *storage = sk_config_storage (config, g_array_index (pack->stored, gint64, k));
+          SkPackPut *put;
+
+          if (storage == NULL)
+            continue;
+          put = g_new0 (SkPackPut, 1);
+          put->storage = storage->id;
+          put->name = pack->name;
+          put->epoch = pack->epoch;
+          put->size = g_bytes_get_size (pack->object);
+          put->rows = g_array_ref (pack->rows);
+          g_ptr_array_add (records, sk_record_new_pack (put));
+          if (!sk_index_pack_add (session->index, put, error))
+            return FALSE;
+        }
+    }
+  return TRUE;
+}
+
+/* RULES A3 (b): what was known when the file was read may have been condemned since. */
+static gboolean
+still_held (SkSession *session, SkUpItem *item, gboolean *lost, GError **error)
+{
+  GArray *storages = item->folder->flow->storages;
+  g_autoptr(GArray) ids = NULL;
+  g_autofree gboolean *held = NULL;
+
+  *lost = FALSE;
+  if (item->content == NULL || item->content->chunks == NULL || storages->len == 0)
+    return TRUE;
+  ids = g_array_new (FALSE, FALSE, sizeof (SkHash));
+  for (guint i = 0; i < item->content->chunks->len; i++)
+    {
+      SkChunkRef *ref = &g_array_index (item->content->chunks, SkChunkRef, i);
+
+      if (!sk_chunk_ref_is_zero (ref))
+        g_array_append_val (ids, ref->id);
+    }
+  held = g_new0 (gboolean, ids->len + 1);
+  if (ids->len > 0
+      && !sk_index_chunks_held (session->index, (const SkHash *) (gpointer) ids->data, ids->len, (const gint64 *) (gpointer) storages->data,
+                                storages->len, held, error))
+    return FALSE;
+  for (guint i = 0; i < ids->len; i++)
+    *lost |= !held[i];
+  return TRUE;
+}
+
+static void
+change_of (SkUpItem *item, gint64 wall, SkLocalChange *out)
+{
+  const SkStat *stat = &item->found->stat;
+
+  *out = (SkLocalChange) {
+    .folder = item->found->folder,
+    .path = item->found->path,
+    .generation = item->found->generation,
+    .kind = stat->kind,
+    .found = item->content,
+    .first_contact = FALSE,
+    .withhold = item->folder->flow->mode == SK_FOLDER_RECEIVE,
+    .confirmed = item->folder->confirmed,
+    .wall = wall,
+  };
+  out->disk = (SkBase) {
+    .mode = stat->mode,
+    .mtime = stat->mtime,
+    .size = stat->size,
+    .ino = stat->ino,
+    .dev = stat->dev,
+    .stat_mtime = stat->mtime,
+    .ctime = stat->ctime,
+    .btime = stat->btime,
+    .mount_root = stat->mount_root,
+    .unproven = item->unproven,
+  };
+}
+
+/* Index thread, inside the transaction. */
+static gboolean
+commit_batch (SkSession *session, gpointer data, GError **error)
+{
+  Commit *commit = data;
+  g_autoptr(GPtrArray) records = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_record_free);
+  guint64 seq;
+  SkHash prev;
+  gint64 wall = sk_session_wall (session);
+
+  if (!sk_log_next (session, &seq, &prev, error) || !add_packs (session, commit->packs, records, commit->up->config, error))
+    return FALSE;
+  for (guint i = 0; i < commit->items->len; i++)
+    {
+      SkUpItem *item = commit->items->pdata[i];
+      g_autoptr(SkFolderRow) folder = sk_index_folder (session->index, item->found->folder);
+      SkLocalChange change;
+
+      if (folder == NULL || folder->path == NULL || item->folder->flow == NULL)
+        {
+          commit->outcomes[i] = SK_TREE_NOTHING;    /* detached meanwhile */
+          continue;
+        }
+      if (!still_held (session, item, &commit->lost[i], error))
+        return FALSE;
+      if (commit->lost[i])
+        continue;
+      change_of (item, wall, &change);
+      change.first_contact = folder->first_contact;
+      if (!sk_tree_local (session->tree, &change, &session->who.writer, seq, records, &commit->outcomes[i], error))
+        return FALSE;
+    }
+  commit->entries = records->len;
+  return sk_log_append (session, records, error);
+}
+
+static void
+note_again (SkUp *self, SkUpItem *item)
+{
+  if (item->folder->settle != NULL)
+    sk_settle_note (item->folder->settle, item->found->path, FALSE, 0, sk_clock_now (self->session->clock));
+}
+
+static void
+item_committed (SkUp *self, SkUpItem *item, SkTreeOutcome outcome, gboolean lost, SkCounters *add)
+{
+  if (lost || outcome == SK_TREE_STALE)
+    note_again (self, item);
+  else if (outcome == SK_TREE_WITHHELD)
+    g_hash_table_add (item->folder->withheld, g_strdup (item->found->path));
+  else
+    {
+      g_hash_table_remove (item->folder->withheld, item->found->path);
+      if (outcome == SK_TREE_WRITTEN && item->found->stat.kind == SK_KIND_FILE)
+        {
+          add->files_up++;
+          add->bytes_up += item->found->stat.size;
+        }
+    }
+  if (g_hash_table_remove (item->folder->troubled, item->found->path))
+    {
+      g_autofree char *key = g_strdup_printf ("item:%" G_GINT64_FORMAT ":%s", item->folder->row, item->found->path);
+
+      sk_session_settle_issue (self->session, key);
+    }
+  g_hash_table_remove (self->items, item);
+}
+
+void
+sk_up_commit (SkUp *self)
+{
+  g_autoptr(GPtrArray) items = g_steal_pointer (&self->ready);
+  g_autoptr(GPtrArray) packs = g_steal_pointer (&self->finished);
+  g_autofree SkTreeOutcome *outcomes = g_new0 (SkTreeOutcome, items->len + 1);
+  g_autofree gboolean *lost = g_new0 (gboolean, items->len + 1);
+  Commit commit = { .up = self, .items = items, .packs = packs, .outcomes = outcomes, .lost = lost };
+  g_autoptr(GError) error = NULL;
+  SkCounters add = { 0 };
+
+  self->ready = g_ptr_array_new ();
+  self->finished = g_ptr_array_new_with_free_func (sk_up_pack_free);
+  if (self->commit_source != NULL)
+    {
+      g_source_destroy (self->commit_source);
+      g_clear_pointer (&self->commit_source, g_source_unref);
+    }
+  if (items->len == 0 && packs->len == 0)
+    return;
+  if (!sk_session_transact (self->session, commit_batch, &commit, &error))
+    {
+      for (guint i = 0; i < items->len; i++)
+        {
+          SkUpItem *item = items->pdata[i];
+
+          g_clear_error (&item->error);
+          item->error = g_error_copy (error);
+          sk_up_item_fail (self, item);
+        }
+      return;
+    }
+  for (guint i = 0; i < items->len; i++)
+    item_committed (self, items->pdata[i], outcomes[i], lost[i], &add);
+  self->files += add.files_up;
+  self->bytes += add.bytes_up;
+  self->entries += commit.entries;
+  sk_session_count (self->session, &add);
+  if (commit.entries > 0)
+    {
+      self->push_wanted = TRUE;
+      sk_down_wake (self->session->down);
+    }
+  sk_session_touch_report (self->session);
+}
+
+static gboolean
+commit_due (gpointer data)
+{
+  SkUp *self = data;
+
+  g_clear_pointer (&self->commit_source, g_source_unref);
+  sk_up_commit (self);
+  sk_up_turn (self);
+  return G_SOURCE_REMOVE;
+}
+
+void
+sk_up_ready (SkUp *self, SkUpItem *item)
+{
+  g_ptr_array_add (self->ready, item);
+  if (self->ready->len >= SK_UP_COMMIT_ITEMS)
+    {
+      sk_up_commit (self);
+      return;
+    }
+  if (self->commit_source != NULL)
+    return;
+  self->commit_source = g_timeout_source_new (SK_UP_COMMIT_DELAY_US / 1000);
+  g_source_set_callback (self->commit_source, commit_due, self, NULL);
+  g_source_attach (self->commit_source, sk_worker_context (self->worker));
+}
+
+void
+sk_up_push (SkUp *self)
+{
+  gboolean all_ok = TRUE;
+
+  for (guint i = 0; i < self->config->storages->len; i++)
+    {
+      SkFlowStorage *storage = self->config->storages->pdata[i];
+      g_autofree char *key = g_strdup_printf ("storage:%" G_GINT64_FORMAT, storage->row);
+      g_autoptr(GError) error = NULL;
+
+      if (sk_push_storage (self->session, storage, self->session->stopping, &error))
+        {
+          sk_session_settle_issue (self->session, key);
+          continue;
+        }
+      if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED) || g_error_matches (error, SK_ERROR, SK_ERROR_CANCELLED))
+        return;
+      all_ok = FALSE;
+      sk_session_raise (self->session, key, "storage", 0, NULL, "Storage “%s”: %s", storage->name, error->message);
+      g_ptr_array_add (self->failed, g_strdup_printf ("storage “%s”: %s", storage->name, error->message));
+    }
+  self->push_wanted = !all_ok;
+}

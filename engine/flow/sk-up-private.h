@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The way up, read top to bottom: sk-up.c (what to look at) -> sk-up-read.c (split, id, known?) -> sk-up-pack.c (compress, seal, put)
+ * -> sk-up-commit.c (entries and log, then segments and heads). All state belongs to the up thread. */
+#pragma once
+#include "sk-budget.h"
+#include "sk-flow.h"
+#include "sk-scan.h"
+#include "sk-settle.h"
+#include "sk-split.h"
+
+#define SK_UP_BYTES_MAX (96u << 20)       /* read and not yet stored */
+#define SK_UP_SMALL (4u << 20)            /* up to here a file is read in one go, many in one job */
+#define SK_UP_STEP (8u << 20)             /* of a larger file per job */
+#define SK_UP_READS_MAX 4u                /* jobs in flight */
+#define SK_UP_BATCH_ITEMS 256u            /* files per read job */
+#define SK_UP_CANDIDATES_HIGH 4000u       /* the scanner pauses above */
+#define SK_UP_SCAN_DIRS 32u               /* directories per scan job */
+#define SK_UP_PACK_TARGET (8u << 20)
+#define SK_UP_COMMIT_ITEMS 1000u
+#define SK_UP_COMMIT_DELAY_US (250 * 1000)
+
+typedef struct _SkUpFolder SkUpFolder;
+typedef struct _SkUpLane SkUpLane;
+
+/* One path on its way. */
+typedef struct
+{
+  SkFound *found;
+  SkUpFolder *folder;
+  SkEntry *content;              /* what was found there; NULL when gone */
+  SkSplitter *splitter;          /* large files, between two steps */
+  GArray *fresh;                 /* SkSplitChunk of the current step */
+  guint64 cost;                  /* bytes of budget this step holds */
+  guint waiting;                 /* chunks that are not durable yet */
+  gboolean read_done;
+  gboolean unproven;
+  GError *error;
+} SkUpItem;
+
+/* A chunk that is on its way into a storage. */
+typedef struct
+{
+  SkHash id;
+  GPtrArray *items;              /* SkUpItem waiting for it */
+} SkUpChunk;
+
+typedef struct
+{
+  SkUp *up;
+  SkUpLane *lane;
+  GArray *chunks;                /* SkSplitChunk with data */
+  guint64 bytes;
+  int level;
+  SkKeyring *keys;
+  GBytes *object;
+  SkHash name;
+  SkId epoch;
+  GArray *rows;
+  GError *error;
+  guint puts_left;
+  GArray *stored;                /* gint64 rows of storages that have it */
+} SkUpPack;
+
+/* Chunks for one set of storages. */
+struct _SkUpLane
+{
+  char *key;
+  GArray *storages;              /* gint64 rows */
+  GArray *open;                  /* SkSplitChunk: the next pack */
+  guint64 open_bytes;
+  GHashTable *in_flight;         /* SkHash -> SkUpChunk */
+};
+
+struct _SkUpFolder
+{
+  gint64 row;
+  SkFlowFolder *flow;            /* of the config the up thread holds */
+  SkIgnore *ignore;
+  GQueue dirs;                   /* char*: to scan */
+  guint scans_out;
+  gboolean full_scan;            /* this pass began at the root */
+  gboolean incomplete;           /* a directory could not be read: nothing may be concluded from absence */
+  GPtrArray *gone;               /* SkFound: seen missing in this pass */
+  GPtrArray *held;               /* SkFound: a mass change that waits for the person (C17) */
+  gboolean confirmed;            /* the person said yes: the next pass goes through */
+  GQueue recent_gone;            /* gint64 µs: deletions of the last ten minutes */
+  SkSettle *settle;
+  GHashTable *withheld;          /* receive-only: paths that differ here */
+  GHashTable *troubled;          /* paths with an issue, to clear it later */
+  guint checks_out;
+};
+
+typedef struct
+{
+  gint64 *folders;
+  guint n;
+  gboolean started;
+  GAsyncQueue *reply;
+  SkUpResult *result;
+} SkUpRequest;
+
+struct _SkUp
+{
+  SkSession *session;
+  SkWorker *worker;
+  SkConfig *config;              /* the up thread's */
+  SkBudget budget;
+  GHashTable *folders;           /* gint64 row -> SkUpFolder */
+  GHashTable *items;             /* every SkUpItem on its way; owns them */
+  GQueue candidates;             /* SkUpItem */
+  GQueue large;                  /* SkUpItem between two steps */
+  guint reads_out;
+  GPtrArray *lanes;
+  guint packs_out;
+  GPtrArray *finished;           /* SkUpPack stored, not yet in the log */
+  GPtrArray *ready;              /* SkUpItem */
+  GSource *commit_source;
+  SkTimer *settle_timer;
+  SkTimer *retry_timer;
+  gboolean push_wanted;
+  GQueue requests;               /* SkUpRequest */
+  GPtrArray *failed;             /* char*: of the passes since the last request began */
+  guint64 files, bytes, entries, scanned;
+  int pending;                   /* atomic, for reports */
+  gboolean closing;
+};
+
+/* Takes @found. The up thread's table owns items; removing one frees it. */
+SkUpItem *sk_up_item_new (SkUp *self, SkUpFolder *folder, SkFound *found);
+/* The item ends here: an error becomes an issue, the path is looked at again later. Frees. */
+void sk_up_item_fail (SkUp *self, SkUpItem *item);
+/* Starts whatever can be started; called after every event. */
+void sk_up_turn (SkUp *self);
+SkUpFolder *sk_up_folder (SkUp *self, gint64 row);
+
+/* sk-up-read.c */
+void sk_up_read_more (SkUp *self);
+/* sk-up-pack.c */
+/* Takes over the fresh chunks of an item: those not held anywhere go into a pack. */
+gboolean sk_up_route (SkUp *self, GPtrArray *items, GError **error);
+void sk_up_seal_idle (SkUp *self);
+SkUpLane *sk_up_lane (SkUp *self, GArray *storages);
+void sk_up_lane_free (gpointer data);
+void sk_up_pack_free (gpointer data);
+void sk_up_give_budget (SkUp *self, guint64 cost);
+/* sk-up-commit.c */
+void sk_up_ready (SkUp *self, SkUpItem *item);
+void sk_up_commit (SkUp *self);
+void sk_up_push (SkUp *self);

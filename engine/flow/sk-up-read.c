@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Reading: many small files in one job, a large one step by step, always inside the byte budget. */
+#include "sk-up-private.h"
+
+typedef struct
+{
+  SkUp *up;
+  SkRoot *root;
+  GPtrArray *items;              /* SkUpItem; owned by the up thread's tables, touched only by this job meanwhile */
+} ReadJob;
+
+static void
+read_job_free (gpointer data)
+{
+  ReadJob *job = data;
+
+  sk_root_unref (job->root);
+  g_ptr_array_unref (job->items);
+  g_free (job);
+}
+
+static SkEntry *
+empty_content (SkUpItem *item, SkKind kind)
+{
+  const SkId none = { 0 };
+
+  return sk_entry_new (&none, item->found->path, kind);
+}
+
+/* The old name is gone and all numbers fit: the content is known without reading (C14). */
+static gboolean
+take_over_move (SkUpItem *item, SkRoot *root)
+{
+  SkStat old;
+
+  if (item->found->moved_from == NULL || !sk_root_stat (root, item->found->moved_from, &old, NULL))
+    return FALSE;
+  return old.kind == SK_KIND_NONE || (old.ino != item->found->stat.ino && old.kind != SK_KIND_FILE);
+}
+
+static void
+collect (SkUpItem *item)
+{
+  for (guint i = 0; i < item->fresh->len; i++)
+    g_array_append_val (item->content->chunks, g_array_index (item->fresh, SkSplitChunk, i).ref);
+}
+
+static gboolean
+read_file (SkUpItem *item, SkSession *session, SkRoot *root)
+{
+  gboolean done = FALSE;
+
+  if (item->content == NULL)
+    {
+      if (take_over_move (item, root))
+        {
+          item->unproven = TRUE;
+          item->read_done = TRUE;
+          return TRUE;
+        }
+      item->content = empty_content (item, SK_KIND_FILE);
+      item->content->size = item->found->stat.size;
+      if (item->content->chunks == NULL)
+        item->content->chunks = g_array_new (FALSE, FALSE, sizeof (SkChunkRef));
+      item->splitter = sk_splitter_open (root, item->found->path, &item->found->stat, &session->gear, &session->id_key, &item->error);
+      if (item->splitter == NULL)
+        return FALSE;
+    }
+  if (!sk_splitter_step (item->splitter, SK_UP_STEP, item->fresh, &done, session->stopping, &item->error))
+    return FALSE;
+  collect (item);
+  if (done)
+    {
+      g_clear_pointer (&item->splitter, sk_splitter_free);
+      sk_entry_seal_content (item->content);
+      item->read_done = TRUE;
+    }
+  return TRUE;
+}
+
+static void
+read_one (SkUpItem *item, SkSession *session, SkRoot *root)
+{
+  switch (item->found->stat.kind)
+    {
+    case SK_KIND_FILE:
+      (void) read_file (item, session, root);
+      break;
+    case SK_KIND_SYMLINK:
+      item->content = empty_content (item, SK_KIND_SYMLINK);
+      g_free (item->content->symlink);
+      item->content->symlink = sk_local_read_link (root, item->found->path, &item->found->stat, &item->error);
+      if (item->content->symlink != NULL)
+        sk_entry_seal_content (item->content);
+      item->read_done = TRUE;
+      break;
+    case SK_KIND_DIR:
+      item->content = empty_content (item, SK_KIND_DIR);
+      sk_entry_seal_content (item->content);
+      item->read_done = TRUE;
+      break;
+    case SK_KIND_NONE:
+    case SK_KIND_TOMBSTONE:
+    default:
+      item->read_done = TRUE;
+      break;
+    }
+}
+
+/* disk pool */
+static void
+run_read (gpointer data)
+{
+  ReadJob *job = data;
+
+  for (guint i = 0; i < job->items->len; i++)
+    {
+      SkUpItem *item = job->items->pdata[i];
+
+      while (!item->read_done && item->error == NULL)
+        {
+          read_one (item, job->up->session, job->root);
+          if (item->found->stat.size > SK_UP_SMALL)
+            break;             /* one step of a large file per job */
+        }
+    }
+}
+
+/* Index thread: the chunk list of a file that was moved. */
+static gboolean
+load_moved (SkSession *session, gpointer data, GError **error)
+{
+  GPtrArray *items = data;
+
+  for (guint i = 0; i < items->len; i++)
+    {
+      SkUpItem *item = items->pdata[i];
+
+      if (!item->unproven || item->content != NULL)
+        continue;
+      item->content = empty_content (item, SK_KIND_FILE);
+      g_clear_pointer (&item->content->chunks, g_array_unref);
+      item->content->chunks = sk_index_content_chunks (session->index, item->found->moved_content, error);
+      if (item->content->chunks == NULL)
+        return FALSE;
+      item->content->size = item->found->stat.size;
+      sk_entry_seal_content (item->content);
+    }
+  return TRUE;
+}
+
+/* up thread */
+static void
+read_done (gpointer data)
+{
+  ReadJob *job = data;
+  SkUp *self = job->up;
+  g_autoptr(GPtrArray) good = g_ptr_array_new ();
+  g_autoptr(GError) error = NULL;
+  gboolean any_moved = FALSE;
+
+  self->reads_out--;
+  for (guint i = 0; i < job->items->len; i++)
+    {
+      SkUpItem *item = job->items->pdata[i];
+
+      if (item->error != NULL || !(item->read_done || item->splitter != NULL))
+        {
+          if (item->waiting > 0)
+            {
+              /* Chunks of it are on their way; the item ends when they have arrived. */
+              item->read_done = TRUE;
+              sk_up_give_budget (self, item->cost);
+              item->cost = 0;
+              continue;
+            }
+          sk_up_item_fail (self, item);
+          continue;
+        }
+      any_moved |= item->unproven;
+      g_ptr_array_add (good, item);
+    }
+  if ((any_moved && !sk_session_index (self->session, load_moved, good, &error)) || !sk_up_route (self, good, &error))
+    for (guint i = 0; i < good->len; i++)
+      {
+        SkUpItem *item = good->pdata[i];
+
+        g_set_error_literal (&item->error, error->domain, error->code, error->message);
+        sk_up_item_fail (self, item);
+      }
+  sk_up_turn (self);
+}
+
+static guint64
+step_cost (const SkUpItem *item)
+{
+  return item->found->stat.kind == SK_KIND_FILE && item->found->moved_from == NULL ? MIN (item->found->stat.size, SK_UP_STEP) : 0;
+}
+
+static void
+push_job (SkUp *self, SkUpFolder *folder, GPtrArray *items)
+{
+  ReadJob *job = g_new0 (ReadJob, 1);
+
+  job->up = self;
+  job->root = sk_root_ref (folder->flow->root);
+  job->items = items;
+  self->reads_out++;
+  sk_pool_push (self->session->disk, run_read, read_done, job, read_job_free, NULL, sk_worker_context (self->worker));
+}
+
+/* The next step of the large file at the head; FALSE when the budget is used up. */
+static gboolean
+push_large (SkUp *self)
+{
+  SkUpItem *large = g_queue_peek_head (&self->large);
+  GPtrArray *items;
+
+  if (!sk_budget_take (&self->budget, SK_UP_STEP))
+    return FALSE;
+  g_queue_pop_head (&self->large);
+  large->cost = SK_UP_STEP;
+  items = g_ptr_array_new ();
+  g_ptr_array_add (items, large);
+  push_job (self, large->folder, items);
+  return TRUE;
+}
+
+/* A batch of small items of one folder, from the head of the queue. */
+static GPtrArray *
+next_batch (SkUp *self, SkUpFolder **folder)
+{
+  GPtrArray *batch = g_ptr_array_new ();
+  guint64 bytes = 0;
+
+  *folder = NULL;
+  while (batch->len < SK_UP_BATCH_ITEMS && !g_queue_is_empty (&self->candidates))
+    {
+      SkUpItem *item = g_queue_peek_head (&self->candidates);
+      guint64 cost = step_cost (item);
+      gboolean is_large = item->found->stat.size > SK_UP_SMALL && item->found->stat.kind == SK_KIND_FILE;
+
+      if (*folder != NULL && (item->folder != *folder || is_large || bytes + cost > SK_UP_SMALL))
+        break;
+      if (!sk_budget_take (&self->budget, cost))
+        break;
+      item->cost = cost;
+      bytes += cost;
+      *folder = item->folder;
+      g_ptr_array_add (batch, g_queue_pop_head (&self->candidates));
+      if (is_large)
+        break;
+    }
+  if (batch->len > 0)
+    return batch;
+  g_ptr_array_unref (batch);
+  return NULL;
+}
+
+void
+sk_up_read_more (SkUp *self)
+{
+  while (self->reads_out < SK_UP_READS_MAX)
+    {
+      SkUpFolder *folder;
+      GPtrArray *items;
+      SkUpItem *large = g_queue_peek_head (&self->large);
+
+      if (large != NULL && self->reads_out < SK_UP_READS_MAX / 2)
+        {
+          /* Large files keep half of the readers, so that small ones are not held up behind them. */
+          if (!push_large (self))
+            return;
+          continue;
+        }
+      items = next_batch (self, &folder);
+      if (items != NULL)
+        {
+          if (folder->flow == NULL || folder->flow->root == NULL)
+            {
+              for (guint i = 0; i < items->len; i++)
+                {
+                  SkUpItem *item = items->pdata[i];
+
+                  g_set_error (&item->error, SK_ERROR, SK_ERROR_OFFLINE, "the folder is not available");
+                  sk_up_item_fail (self, item);
+                }
+              g_ptr_array_unref (items);
+              continue;
+            }
+          push_job (self, folder, items);
+          continue;
+        }
+      if (large == NULL || !push_large (self))
+        return;
+    }
+}

@@ -1,0 +1,693 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sk-up-scan.h"
+
+#include <string.h>
+
+#define MASS_WINDOW_US (G_GINT64_CONSTANT (600) * G_USEC_PER_SEC)
+#define MASS_FILES 1000u         /* RULES C17 */
+#define MASS_HALF_FROM 10u       /* half of a folder of three files is no mass change */
+#define MASS_BYTES (G_GUINT64_CONSTANT (10) << 30)
+
+/* --- candidates --- */
+
+static void
+add_candidates (SkUp *self, SkUpFolder *folder, GPtrArray *founds)
+{
+  for (guint i = 0; i < founds->len; i++)
+    {
+      SkFound *found = founds->pdata[i];
+      SkUpItem *item = sk_up_item_new (self, folder, found);
+
+      founds->pdata[i] = NULL;
+      if (found->what == SK_FOUND_GONE)
+        {
+          item->read_done = TRUE;
+          sk_up_ready (self, item);
+        }
+      else
+        g_queue_push_tail (&self->candidates, item);
+    }
+  g_ptr_array_set_size (founds, 0);
+}
+
+/* --- scan jobs --- */
+
+typedef struct
+{
+  SkUp *up;
+  SkUpFolder *folder;
+  SkRoot *root;
+  SkIgnore *ignore;
+  GPtrArray *dirs;               /* char* */
+  GPtrArray *listings;           /* SkScanDir */
+  gboolean load_ignore;
+  /* filled by the index thread */
+  GPtrArray *out, *gone, *below, *unavailable;
+} ScanJob;
+
+static void
+found_free (gpointer data)
+{
+  sk_found_free (data);
+}
+
+static ScanJob *
+scan_job_new (SkUp *self, SkUpFolder *folder)
+{
+  ScanJob *job = g_new0 (ScanJob, 1);
+
+  job->up = self;
+  job->folder = folder;
+  job->root = sk_root_ref (folder->flow->root);
+  job->ignore = folder->ignore != NULL ? sk_ignore_ref (folder->ignore) : NULL;
+  job->load_ignore = folder->ignore == NULL;
+  job->dirs = g_ptr_array_new_with_free_func (g_free);
+  job->listings = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_scan_dir_free);
+  job->out = g_ptr_array_new_with_free_func (found_free);
+  job->gone = g_ptr_array_new_with_free_func (found_free);
+  job->below = g_ptr_array_new_with_free_func (g_free);
+  job->unavailable = g_ptr_array_new_with_free_func (g_free);
+  return job;
+}
+
+static void
+scan_job_free (gpointer data)
+{
+  ScanJob *job = data;
+
+  sk_root_unref (job->root);
+  g_clear_pointer (&job->ignore, sk_ignore_unref);
+  g_ptr_array_unref (job->dirs);
+  g_ptr_array_unref (job->listings);
+  g_ptr_array_unref (job->out);
+  g_ptr_array_unref (job->gone);
+  g_ptr_array_unref (job->below);
+  g_ptr_array_unref (job->unavailable);
+  g_free (job);
+}
+
+/* disk pool */
+static void
+run_scan (gpointer data)
+{
+  ScanJob *job = data;
+
+  if (job->load_ignore)
+    job->ignore = sk_scan_load_ignore (job->root);
+  for (guint i = 0; i < job->dirs->len; i++)
+    g_ptr_array_add (job->listings, sk_scan_dir (job->root, job->dirs->pdata[i], job->ignore, job->up->session->stopping));
+}
+
+/* Index thread. */
+static gboolean
+compare_listings (SkSession *session, gpointer data, GError **error)
+{
+  ScanJob *job = data;
+
+  for (guint i = 0; i < job->listings->len; i++)
+    if (!sk_compare_listing (session, job->folder->row, job->listings->pdata[i], job->out, job->gone, job->below, job->unavailable, error))
+      return FALSE;
+  return TRUE;
+}
+
+static char *
+path_key (const char *kind, SkUpFolder *folder, const char *path)
+{
+  return g_strdup_printf ("%s:%" G_GINT64_FORMAT ":%s", kind, folder->row, path);
+}
+
+static void
+listing_trouble (SkUp *self, SkUpFolder *folder, SkScanDir *listing)
+{
+  g_autofree char *key = path_key ("item", folder, listing->path);
+  g_autofree char *shown = sk_path_display (listing->path);
+
+  if (listing->error == NULL)
+    {
+      if (g_hash_table_remove (folder->troubled, listing->path))
+        sk_session_settle_issue (self->session, key);
+      return;
+    }
+  if (g_error_matches (listing->error, SK_ERROR, SK_ERROR_NOT_FOUND) || g_cancellable_is_cancelled (self->session->stopping))
+    return;                      /* vanished meanwhile: its parent tells */
+  if (!g_error_matches (listing->error, SK_ERROR, SK_ERROR_PERMISSION))
+    folder->incomplete = TRUE;   /* EIO, ESTALE, ...: absence proves nothing in this pass */
+  g_hash_table_add (folder->troubled, g_strdup (listing->path));
+  sk_session_raise (self->session, key, "failed-item", folder->row, listing->path, "“%s” cannot be read: %s; what is in it stays as it is on the other devices",
+                    *shown != '\0' ? shown : folder->flow->name, listing->error->message);
+  g_ptr_array_add (self->failed, g_strdup_printf ("%s: %s", shown, listing->error->message));
+}
+
+static void
+report_specials (SkUp *self, SkUpFolder *folder, ScanJob *job)
+{
+  for (guint i = 0; i < job->listings->len; i++)
+    {
+      SkScanDir *listing = job->listings->pdata[i];
+
+      for (guint k = 0; k < listing->specials->len; k++)
+        {
+          g_autofree char *path = sk_path_join (listing->path, listing->specials->pdata[k]);
+          g_autofree char *key = path_key ("special", folder, path);
+          g_autofree char *shown = sk_path_display (path);
+
+          sk_session_raise (self->session, key, "not-synced", folder->row, path,
+                            "“%s” is a device, socket, pipe or another mounted disk: it is not synced", shown);
+        }
+    }
+  for (guint i = 0; i < job->unavailable->len; i++)
+    {
+      const char *path = job->unavailable->pdata[i];
+      g_autofree char *key = path_key ("mount", folder, path);
+      g_autofree char *shown = sk_path_display (path);
+
+      sk_session_raise (self->session, key, "unavailable", folder->row, path,
+                        "“%s” became or ceased to be a mount point: nothing in it is synced or deleted until it is as before", shown);
+    }
+}
+
+/* up thread */
+static void
+scan_done (gpointer data)
+{
+  ScanJob *job = data;
+  SkUp *self = job->up;
+  SkUpFolder *folder = job->folder;
+  g_autoptr(GError) error = NULL;
+
+  folder->scans_out--;
+  if (job->load_ignore && folder->ignore == NULL)
+    folder->ignore = sk_ignore_ref (job->ignore);
+  for (guint i = 0; i < job->listings->len; i++)
+    {
+      SkScanDir *listing = job->listings->pdata[i];
+
+      self->scanned += listing->items->len;
+      listing_trouble (self, folder, listing);
+    }
+  if (!sk_session_index (self->session, compare_listings, job, &error))
+    {
+      folder->incomplete = TRUE;
+      g_ptr_array_add (self->failed, g_strdup (error->message));
+    }
+  else
+    {
+      report_specials (self, folder, job);
+      for (guint i = 0; i < job->below->len; i++)
+        g_queue_push_tail (&folder->dirs, g_steal_pointer (&job->below->pdata[i]));
+      g_ptr_array_set_size (job->below, 0);
+      for (guint i = 0; i < job->gone->len; i++)
+        g_ptr_array_add (folder->gone, g_steal_pointer (&job->gone->pdata[i]));
+      g_ptr_array_set_size (job->gone, 0);
+      add_candidates (self, folder, job->out);
+    }
+  sk_up_turn (self);
+}
+
+void
+sk_up_scan_all (SkUp *self, SkUpFolder *folder)
+{
+  g_queue_clear_full (&folder->dirs, g_free);
+  g_ptr_array_set_size (folder->gone, 0);
+  g_clear_pointer (&folder->ignore, sk_ignore_unref);
+  folder->incomplete = FALSE;
+  folder->full_scan = TRUE;
+  if (folder->flow == NULL || folder->flow->root == NULL)
+    {
+      folder->full_scan = FALSE;
+      if (folder->flow != NULL)
+        g_ptr_array_add (self->failed, g_strdup_printf ("%s: %s", folder->flow->name, folder->flow->why));
+      return;
+    }
+  g_queue_push_tail (&folder->dirs, g_strdup (""));
+}
+
+static void
+start_scans (SkUp *self, SkUpFolder *folder)
+{
+  while (!g_queue_is_empty (&folder->dirs) && folder->scans_out < 2
+         && g_queue_get_length (&self->candidates) < SK_UP_CANDIDATES_HIGH)
+    {
+      ScanJob *job;
+
+      if (folder->flow == NULL || folder->flow->root == NULL)
+        {
+          g_queue_clear_full (&folder->dirs, g_free);
+          return;
+        }
+      if (folder->ignore == NULL && folder->scans_out > 0)
+        return;                  /* the first job brings the rules */
+      job = scan_job_new (self, folder);
+      while (job->dirs->len < SK_UP_SCAN_DIRS && !g_queue_is_empty (&folder->dirs))
+        g_ptr_array_add (job->dirs, g_queue_pop_head (&folder->dirs));
+      folder->scans_out++;
+      sk_pool_push (self->session->disk, run_scan, scan_done, job, scan_job_free, NULL, sk_worker_context (self->worker));
+    }
+}
+
+/* --- single paths that became quiet --- */
+
+typedef struct
+{
+  SkUp *up;
+  SkUpFolder *folder;
+  SkRoot *root;
+  GPtrArray *paths;              /* char* */
+  GArray *stats;                 /* SkStat */
+  GPtrArray *errors;             /* GError* or NULL */
+  GPtrArray *out, *gone, *below;
+} CheckJob;
+
+static void
+check_job_free (gpointer data)
+{
+  CheckJob *job = data;
+
+  sk_root_unref (job->root);
+  g_ptr_array_unref (job->paths);
+  g_array_unref (job->stats);
+  for (guint i = 0; i < job->errors->len; i++)
+    g_clear_error ((GError **) &job->errors->pdata[i]);
+  g_ptr_array_unref (job->errors);
+  g_ptr_array_unref (job->out);
+  g_ptr_array_unref (job->gone);
+  g_ptr_array_unref (job->below);
+  g_free (job);
+}
+
+/* disk pool */
+static void
+run_check (gpointer data)
+{
+  CheckJob *job = data;
+
+  for (guint i = 0; i < job->paths->len; i++)
+    {
+      SkStat stat = { 0 };
+      GError *error = NULL;
+
+      sk_root_stat (job->root, job->paths->pdata[i], &stat, &error);
+      g_array_append_val (job->stats, stat);
+      g_ptr_array_add (job->errors, error);
+    }
+}
+
+/* Index thread. */
+static gboolean
+compare_paths (SkSession *session, gpointer data, GError **error)
+{
+  CheckJob *job = data;
+
+  for (guint i = 0; i < job->paths->len; i++)
+    if (job->errors->pdata[i] == NULL
+        && !sk_compare_path (session, job->folder->row, job->paths->pdata[i], &g_array_index (job->stats, SkStat, i), job->out, job->gone,
+                             job->below, error))
+      return FALSE;
+  return TRUE;
+}
+
+static void
+check_done (gpointer data)
+{
+  CheckJob *job = data;
+  SkUp *self = job->up;
+  SkUpFolder *folder = job->folder;
+  g_autoptr(GError) error = NULL;
+
+  folder->checks_out--;
+  for (guint i = 0; i < job->paths->len; i++)
+    if (job->errors->pdata[i] != NULL)
+      sk_settle_again (folder->settle, job->paths->pdata[i], sk_clock_now (self->session->clock));
+  if (!sk_session_index (self->session, compare_paths, job, &error))
+    g_ptr_array_add (self->failed, g_strdup (error->message));
+  else
+    {
+      for (guint i = 0; i < job->below->len; i++)
+        g_queue_push_tail (&folder->dirs, g_steal_pointer (&job->below->pdata[i]));
+      g_ptr_array_set_size (job->below, 0);
+      for (guint i = 0; i < job->gone->len; i++)
+        g_ptr_array_add (folder->gone, g_steal_pointer (&job->gone->pdata[i]));
+      g_ptr_array_set_size (job->gone, 0);
+      add_candidates (self, folder, job->out);
+    }
+  sk_up_turn (self);
+}
+
+static void
+start_checks (SkUp *self, SkUpFolder *folder)
+{
+  g_autoptr(GPtrArray) due = NULL;
+  CheckJob *job;
+
+  if (folder->flow == NULL || folder->flow->root == NULL || folder->checks_out > 0)
+    return;
+  due = sk_settle_due (folder->settle, sk_clock_now (self->session->clock));
+  if (due->len == 0)
+    return;
+  job = g_new0 (CheckJob, 1);
+  job->up = self;
+  job->folder = folder;
+  job->root = sk_root_ref (folder->flow->root);
+  job->paths = g_ptr_array_new_with_free_func (g_free);
+  job->stats = g_array_new (FALSE, FALSE, sizeof (SkStat));
+  job->errors = g_ptr_array_new ();
+  job->out = g_ptr_array_new_with_free_func (found_free);
+  job->gone = g_ptr_array_new_with_free_func (found_free);
+  job->below = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 0; i < due->len; i++)
+    {
+      const char *path = due->pdata[i];
+
+      if (g_str_equal (path, ".skerryignore"))
+        sk_up_scan_all (self, folder);      /* other rules: everything is to be looked at */
+      if (*path == '\0' || (folder->ignore != NULL && sk_ignore_match (folder->ignore, path, FALSE)))
+        continue;
+      g_ptr_array_add (job->paths, g_strdup (path));
+    }
+  folder->checks_out++;
+  sk_pool_push (self->session->disk, run_check, check_done, job, check_job_free, NULL, sk_worker_context (self->worker));
+}
+
+/* While paused only what a request asks for; never before the own head was compared with what a storage has (A5). */
+static gboolean
+may_scan (SkUp *self)
+{
+  if (!g_atomic_int_get (&self->session->compared))
+    return FALSE;
+  return !g_atomic_int_get (&self->session->paused) || !g_queue_is_empty (&self->requests);
+}
+
+void
+sk_up_scan_more (SkUp *self)
+{
+  GHashTableIter iter;
+  gpointer value;
+
+  if (!may_scan (self))
+    return;
+  g_hash_table_iter_init (&iter, self->folders);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    {
+      start_checks (self, value);
+      start_scans (self, value);
+    }
+}
+
+guint
+sk_up_scans_out (SkUp *self)
+{
+  GHashTableIter iter;
+  gpointer value;
+  guint n = 0;
+
+  g_hash_table_iter_init (&iter, self->folders);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    n += ((SkUpFolder *) value)->scans_out + ((SkUpFolder *) value)->checks_out;
+  return n;
+}
+
+gboolean
+sk_up_scan_idle (SkUp *self)
+{
+  GHashTableIter iter;
+  gpointer value;
+
+  g_hash_table_iter_init (&iter, self->folders);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    if (!g_queue_is_empty (&((SkUpFolder *) value)->dirs) && ((SkUpFolder *) value)->flow != NULL)
+      return !may_scan (self);
+  return sk_up_scans_out (self) == 0;
+}
+
+/* --- what is missing --- */
+
+typedef struct
+{
+  SkUpFolder *folder;
+  guint64 removed, bytes, files; /* really removed: their content is nowhere else in the folder */
+  gboolean root_ok;
+  SkRootNumbers numbers;
+} GoneCall;
+
+/* Index thread: a file whose content now stands under another name was moved, not removed. */
+static gboolean
+count_gone (SkSession *session, gpointer data, GError **error)
+{
+  GoneCall *call = data;
+  SkFolderCounts counts;
+
+  for (guint i = 0; i < call->folder->gone->len; i++)
+    {
+      SkFound *found = call->folder->gone->pdata[i];
+      g_autoptr(GPtrArray) holders = NULL;
+
+      if (found->base_kind != SK_KIND_FILE)
+        continue;
+      holders = sk_index_nodes_by_content (session->index, found->base_content, 2, error);
+      if (holders == NULL)
+        return FALSE;
+      if (holders->len >= 2)
+        continue;
+      call->removed++;
+      if (holders->len == 1)
+        call->bytes += ((SkNode *) holders->pdata[0])->base.size;
+    }
+  if (!sk_index_folder_counts (session->index, call->folder->row, &counts, error))
+    return FALSE;
+  call->files = counts.files;
+  return TRUE;
+}
+
+/* Index thread: the root's numbers for the check that follows. */
+static gboolean
+load_numbers (SkSession *session, gpointer data, GError **error)
+{
+  GoneCall *call = data;
+  g_autoptr(SkFolderRow) row = sk_index_folder (session->index, call->folder->row);
+
+  if (row == NULL)
+    return sk_fail (error, SK_ERROR_NOT_FOUND, "the folder is not in the database");
+  call->numbers = (SkRootNumbers) { .dev = row->root_dev, .ino = row->root_ino, .fsid = row->root_fsid };
+  return TRUE;
+}
+
+static gboolean
+is_mass_change (SkUp *self, SkUpFolder *folder, const GoneCall *call)
+{
+  gint64 now = sk_clock_now (self->session->clock);
+  guint64 recent;
+
+  while (!g_queue_is_empty (&folder->recent_gone) && *(gint64 *) g_queue_peek_head (&folder->recent_gone) < now - MASS_WINDOW_US)
+    g_free (g_queue_pop_head (&folder->recent_gone));
+  recent = g_queue_get_length (&folder->recent_gone) + call->removed;
+  if (folder->confirmed)
+    return FALSE;
+  return recent >= MASS_FILES || call->bytes >= MASS_BYTES
+         || (recent >= MASS_HALF_FROM && recent * 2 >= call->files + g_queue_get_length (&folder->recent_gone));
+}
+
+static void
+hold_gone (SkUp *self, SkUpFolder *folder, guint64 removed)
+{
+  g_autofree char *key = g_strdup_printf ("mass-change:%" G_GINT64_FORMAT, folder->row);
+  g_autoptr(GString) samples = g_string_new (NULL);
+
+  g_clear_pointer (&folder->held, g_ptr_array_unref);
+  folder->held = folder->gone;
+  folder->gone = g_ptr_array_new_with_free_func (found_free);
+  for (guint i = 0, n = 0; i < folder->held->len && n < 3; i++)
+    {
+      SkFound *found = folder->held->pdata[i];
+      g_autofree char *shown = NULL;
+
+      if (found->base_kind != SK_KIND_FILE)
+        continue;
+      shown = sk_path_display (found->path);
+      g_string_append_printf (samples, "%s“%s”", n++ > 0 ? ", " : "", shown);
+    }
+  sk_session_raise (self->session, key, "mass-change", folder->row, NULL,
+                    "%" G_GUINT64_FORMAT " files were removed from “%s” here (%s, …). Nothing was removed on the other devices yet; 'accept' removes "
+                    "them there (they stay in the trash of each device), 'refuse' brings them back here", removed, folder->flow->name, samples->str);
+  g_ptr_array_add (self->failed, g_strdup_printf ("%s: %" G_GUINT64_FORMAT " removed files wait for a decision", folder->flow->name, removed));
+}
+
+static gboolean
+end_first_contact (SkSession *session, gpointer data, GError **error)
+{
+  SkUpFolder *folder = data;
+  g_autoptr(SkFolderRow) row = sk_index_folder (session->index, folder->row);
+
+  if (row == NULL || !row->first_contact)
+    return TRUE;
+  return sk_index_folder_set_first_contact (session->index, folder->row, FALSE, error);
+}
+
+static void
+end_pass (SkUp *self, SkUpFolder *folder)
+{
+  g_autoptr(GError) error = NULL;
+
+  folder->full_scan = FALSE;
+  if (!folder->incomplete && !sk_session_transact (self->session, end_first_contact, folder, &error))
+    g_ptr_array_add (self->failed, g_strdup (error->message));
+}
+
+/* The root is looked at once more: only then does absence mean something. */
+static gboolean
+root_still_there (SkUp *self, SkUpFolder *folder)
+{
+  GoneCall call = { .folder = folder };
+  SkRootState state;
+
+  if (folder->flow == NULL || folder->flow->root == NULL || !sk_session_index (self->session, load_numbers, &call, NULL))
+    return FALSE;
+  state = sk_root_check (folder->flow->root, &folder->flow->id, &call.numbers);
+  return state == SK_ROOT_OK;
+}
+
+static gboolean
+finish_folder (SkUp *self, SkUpFolder *folder)
+{
+  GoneCall call = { .folder = folder };
+  g_autoptr(GError) error = NULL;
+  g_autofree char *key = g_strdup_printf ("mass-change:%" G_GINT64_FORMAT, folder->row);
+
+  if (folder->gone->len > 0 && (folder->incomplete || !root_still_there (self, folder)))
+    {
+      g_ptr_array_set_size (folder->gone, 0);
+      folder->incomplete = TRUE;
+      g_ptr_array_add (self->failed, g_strdup_printf ("%s: the folder changed or could not be read completely; nothing was taken as removed",
+                                                      folder->flow != NULL ? folder->flow->name : "folder"));
+    }
+  if (folder->gone->len == 0)
+    {
+      if (folder->full_scan)
+        {
+          if (folder->held != NULL && !folder->incomplete)
+            {
+              g_clear_pointer (&folder->held, g_ptr_array_unref);
+              sk_session_settle_issue (self->session, key);
+            }
+          end_pass (self, folder);
+        }
+      folder->confirmed = FALSE;
+      return FALSE;
+    }
+  if (!sk_session_index (self->session, count_gone, &call, &error))
+    {
+      g_ptr_array_add (self->failed, g_strdup (error->message));
+      g_ptr_array_set_size (folder->gone, 0);
+      return FALSE;
+    }
+  if (is_mass_change (self, folder, &call))
+    {
+      hold_gone (self, folder, call.removed);
+      if (folder->full_scan)
+        end_pass (self, folder);
+      return FALSE;
+    }
+  if (folder->held != NULL)
+    {
+      g_clear_pointer (&folder->held, g_ptr_array_unref);
+      sk_session_settle_issue (self->session, key);
+    }
+  for (guint64 i = 0; i < call.removed && i < MASS_FILES; i++)
+    {
+      gint64 now = sk_clock_now (self->session->clock);
+
+      g_queue_push_tail (&folder->recent_gone, g_memdup2 (&now, sizeof now));
+    }
+  add_candidates (self, folder, folder->gone);
+  return TRUE;
+}
+
+gboolean
+sk_up_scan_finish (SkUp *self)
+{
+  GHashTableIter iter;
+  gpointer value;
+  gboolean more = FALSE;
+
+  g_hash_table_iter_init (&iter, self->folders);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    if (((SkUpFolder *) value)->flow != NULL)
+      more |= finish_folder (self, value);
+  return more;
+}
+
+/* Index thread: what was removed here is wanted back: the disk holds nothing, the target stays. */
+static gboolean
+forget_held (SkSession *session, gpointer data, GError **error)
+{
+  SkUpFolder *folder = data;
+
+  for (guint i = 0; i < folder->held->len; i++)
+    {
+      SkFound *found = folder->held->pdata[i];
+      g_autoptr(SkNode) node = sk_index_node (session->index, folder->row, found->path, error);
+      const SkBase nothing = { .kind = SK_KIND_NONE };
+
+      if (node == NULL)
+        return FALSE;
+      if (node->generation == found->generation && !sk_index_set_base (session->index, node->row, &nothing, error))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+void
+sk_up_scan_confirm (SkUp *self, SkUpFolder *folder, gboolean yes)
+{
+  g_autofree char *key = g_strdup_printf ("mass-change:%" G_GINT64_FORMAT, folder->row);
+  g_autoptr(GError) error = NULL;
+
+  if (folder->held == NULL && yes)
+    {
+      folder->confirmed = TRUE;    /* after a restart: the next pass finds them again and goes through */
+      sk_up_scan_all (self, folder);
+      sk_session_settle_issue (self->session, key);
+      return;
+    }
+  if (folder->held == NULL)
+    return;
+  if (yes)
+    {
+      folder->confirmed = TRUE;
+      for (guint i = 0; i < folder->held->len; i++)
+        g_ptr_array_add (folder->gone, g_steal_pointer (&folder->held->pdata[i]));
+      g_ptr_array_set_size (folder->held, 0);
+    }
+  else if (!sk_session_transact (self->session, forget_held, folder, &error))
+    g_ptr_array_add (self->failed, g_strdup (error->message));
+  g_clear_pointer (&folder->held, g_ptr_array_unref);
+  sk_session_settle_issue (self->session, key);
+  if (!yes)
+    sk_down_wake (self->session->down);
+}
+
+static gboolean
+on_settle_timer (gpointer data)
+{
+  SkUp *self = data;
+
+  g_clear_pointer (&self->settle_timer, sk_timer_free);
+  sk_up_turn (self);
+  return G_SOURCE_REMOVE;
+}
+
+void
+sk_up_arm_settle (SkUp *self)
+{
+  GHashTableIter iter;
+  gpointer value;
+  gint64 next = G_MAXINT64, now = sk_clock_now (self->session->clock);
+
+  g_hash_table_iter_init (&iter, self->folders);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    if (((SkUpFolder *) value)->flow != NULL && ((SkUpFolder *) value)->checks_out == 0)
+      next = MIN (next, sk_settle_next (((SkUpFolder *) value)->settle));
+  g_clear_pointer (&self->settle_timer, sk_timer_free);
+  if (next == G_MAXINT64 || self->closing)
+    return;
+  self->settle_timer = sk_clock_timer (self->session->clock, sk_worker_context (self->worker), MAX (next - now, 1000), on_settle_timer, self);
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sk-watch.h"
+
+#include "sk-watcher.h"
+
+#define POLL_BUSY_US (5 * G_USEC_PER_SEC)                         /* RULES C9 */
+#define POLL_IDLE_US (60 * G_USEC_PER_SEC)
+#define REVIVE_US (10 * G_USEC_PER_SEC)                           /* folders and storages that were away */
+#define RESCAN_US (G_GINT64_CONSTANT (24) * 3600 * G_USEC_PER_SEC)
+#define RESCAN_UNWATCHED_US (G_GINT64_CONSTANT (300) * G_USEC_PER_SEC)
+
+typedef struct
+{
+  SkWatch *watch;
+  gint64 row;
+  char *name;
+  SkRoot *root;
+  SkWatcher *watcher;            /* NULL: none could be made */
+  gboolean limited;
+} Watched;
+
+struct _SkWatch
+{
+  SkSession *session;
+  SkWorker *worker;
+  GPtrArray *folders;            /* Watched */
+  SkTimer *poll_timer, *revive_timer, *rescan_timer;
+  gint64 poll_us;
+};
+
+static void
+watched_free (gpointer data)
+{
+  Watched *self = data;
+
+  g_clear_pointer (&self->watcher, sk_watcher_free);
+  sk_root_unref (self->root);
+  g_free (self->name);
+  g_free (self);
+}
+
+static void
+limit_reached (Watched *self)
+{
+  g_autofree char *key = g_strdup_printf ("watch-limit:%" G_GINT64_FORMAT, self->row);
+  guint limit, needed;
+
+  self->limited = TRUE;
+  sk_watcher_limit (self->watcher, &limit, &needed);
+  sk_session_raise (self->watch->session, key, "watch-limit", self->row, NULL,
+                    "“%s” has at least %u directories and the system allows %u watches in all: changes are found by a scan every five minutes instead. "
+                    "A higher number in the sysctl fs.inotify.max_user_watches makes them immediate", self->name, needed, limit);
+}
+
+static void
+on_event (SkWatchEvent event, const char *path, const char *other, gpointer data)
+{
+  Watched *self = data;
+  SkUp *up = self->watch->session->up;
+
+  switch (event)
+    {
+    case SK_WATCH_DIRTY:
+      sk_up_note (up, self->row, path, FALSE, FALSE);
+      break;
+    case SK_WATCH_WRITING:
+      sk_up_note (up, self->row, path, FALSE, TRUE);
+      break;
+    case SK_WATCH_TREE:
+      sk_up_note (up, self->row, path, TRUE, FALSE);
+      break;
+    case SK_WATCH_MOVED:
+      sk_up_note (up, self->row, path, FALSE, FALSE);
+      sk_up_note (up, self->row, other, FALSE, FALSE);
+      break;
+    case SK_WATCH_OVERFLOW:
+      sk_up_note (up, self->row, "", TRUE, FALSE);
+      break;
+    case SK_WATCH_LIMIT:
+      limit_reached (self);
+      break;
+    case SK_WATCH_ROOT_GONE:
+    default:
+      (void) sk_session_reload (self->watch->session, NULL);
+      sk_up_reload (up);
+      break;
+    }
+}
+
+static Watched *
+find_watched (SkWatch *self, const SkFlowFolder *folder)
+{
+  for (guint i = 0; i < self->folders->len; i++)
+    {
+      Watched *watched = self->folders->pdata[i];
+
+      if (watched->row == folder->row && watched->root == folder->root)
+        return watched;
+    }
+  return NULL;
+}
+
+static void
+add_watched (SkWatch *self, const SkFlowFolder *folder)
+{
+  Watched *watched = g_new0 (Watched, 1);
+  g_autoptr(SkIgnore) ignore = sk_scan_load_ignore (folder->root);
+  g_autoptr(GError) error = NULL;
+
+  watched->watch = self;
+  watched->row = folder->row;
+  watched->name = g_strdup (folder->name);
+  watched->root = sk_root_ref (folder->root);
+  watched->watcher = sk_watcher_new (folder->root, ignore, on_event, watched, &error);
+  if (watched->watcher == NULL)
+    {
+      watched->limited = TRUE;
+      g_message ("“%s” is scanned every five minutes: %s", folder->name, error->message);
+    }
+  g_ptr_array_add (self->folders, watched);
+  /* What happened before the watch existed is found by a pass. */
+  sk_up_note (self->session->up, folder->row, "", TRUE, FALSE);
+}
+
+static void
+on_reload (gpointer data)
+{
+  SkWatch *self = data;
+  g_autoptr(SkConfig) config = sk_session_config (self->session);
+
+  for (guint i = self->folders->len; i > 0; i--)
+    {
+      Watched *watched = self->folders->pdata[i - 1];
+      SkFlowFolder *folder = sk_config_folder (config, watched->row);
+
+      if (folder == NULL || folder->root != watched->root)
+        g_ptr_array_remove_index_fast (self->folders, i - 1);
+    }
+  for (guint i = 0; i < config->folders->len; i++)
+    {
+      SkFlowFolder *folder = config->folders->pdata[i];
+
+      if (folder->root != NULL && find_watched (self, folder) == NULL)
+        add_watched (self, folder);
+    }
+}
+
+void
+sk_watch_reload (SkWatch *self)
+{
+  if (self != NULL)
+    sk_worker_push (self->worker, on_reload, self, NULL);
+}
+
+static gboolean
+on_poll (gpointer data)
+{
+  SkWatch *self = data;
+
+  g_clear_pointer (&self->poll_timer, sk_timer_free);
+  if (!g_atomic_int_get (&self->session->paused))
+    sk_down_poll (self->session->down);
+  self->poll_us = sk_down_is_busy (self->session->down) ? POLL_BUSY_US : MIN (self->poll_us * 2, POLL_IDLE_US);
+  self->poll_timer = sk_clock_timer (self->session->clock, sk_worker_context (self->worker), self->poll_us, on_poll, self);
+  return G_SOURCE_REMOVE;
+}
+
+/* A folder that was away may be back, and one that was there may be away. */
+static gboolean
+on_revive (gpointer data)
+{
+  SkWatch *self = data;
+  g_autoptr(GError) error = NULL;
+
+  g_clear_pointer (&self->revive_timer, sk_timer_free);
+  if (sk_session_reload (self->session, &error))
+    {
+      sk_up_reload (self->session->up);
+      on_reload (self);
+    }
+  self->revive_timer = sk_clock_timer (self->session->clock, sk_worker_context (self->worker), REVIVE_US, on_revive, self);
+  return G_SOURCE_REMOVE;
+}
+
+static gboolean
+on_rescan (gpointer data)
+{
+  SkWatch *self = data;
+  gboolean limited = FALSE;
+
+  g_clear_pointer (&self->rescan_timer, sk_timer_free);
+  for (guint i = 0; i < self->folders->len; i++)
+    {
+      Watched *watched = self->folders->pdata[i];
+
+      limited |= watched->limited;
+      sk_up_note (self->session->up, watched->row, "", TRUE, FALSE);
+    }
+  self->rescan_timer = sk_clock_timer (self->session->clock, sk_worker_context (self->worker), limited ? RESCAN_UNWATCHED_US : RESCAN_US,
+                                       on_rescan, self);
+  return G_SOURCE_REMOVE;
+}
+
+static void
+on_start (gpointer data)
+{
+  SkWatch *self = data;
+  GMainContext *context = sk_worker_context (self->worker);
+
+  on_reload (self);
+  self->poll_us = POLL_BUSY_US;
+  self->poll_timer = sk_clock_timer (self->session->clock, context, 1000, on_poll, self);
+  self->revive_timer = sk_clock_timer (self->session->clock, context, REVIVE_US, on_revive, self);
+  self->rescan_timer = sk_clock_timer (self->session->clock, context, RESCAN_UNWATCHED_US, on_rescan, self);
+}
+
+SkWatch *
+sk_watch_new (SkSession *session)
+{
+  SkWatch *self = g_new0 (SkWatch, 1);
+
+  self->session = session;
+  self->folders = g_ptr_array_new_with_free_func (watched_free);
+  self->worker = sk_worker_new ("engine");
+  sk_worker_push (self->worker, on_start, self, NULL);
+  return self;
+}
+
+static void
+on_stop (gpointer data)
+{
+  SkWatch *self = data;
+
+  g_clear_pointer (&self->poll_timer, sk_timer_free);
+  g_clear_pointer (&self->revive_timer, sk_timer_free);
+  g_clear_pointer (&self->rescan_timer, sk_timer_free);
+  g_ptr_array_set_size (self->folders, 0);
+}
+
+void
+sk_watch_free (SkWatch *self)
+{
+  if (self == NULL)
+    return;
+  sk_worker_call (self->worker, on_stop, self);
+  sk_worker_stop (self->worker);
+  g_ptr_array_unref (self->folders);
+  g_free (self);
+}

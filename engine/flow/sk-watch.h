@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* While an engine runs: watches the attached folders, polls storages, looks after folders and storages that are away. Its own
+ * worker thread ("engine"). */
+#pragma once
+#include "sk-flow.h"
+
+SkWatch *sk_watch_new (SkSession *session);
+void sk_watch_free (SkWatch *self);
+/* The config changed. */
+void sk_watch_reload (SkWatch *self);

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Two devices, one folder, one directory storage. */
+#include "sk-pair.h"
+
+#include <glib/gstdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void
+assert_equal_trees (SkFleet *fleet, const char *name)
+{
+  g_autofree char *first_path = sk_fleet_path (fleet, 0, name);
+  g_autofree char *first = sk_tree_listing (first_path);
+
+  for (guint i = 1; i < fleet->n; i++)
+    {
+      g_autofree char *path = sk_fleet_path (fleet, i, name);
+      g_autofree char *other = sk_tree_listing (path);
+
+      g_assert_cmpstr (first, ==, other);
+    }
+}
+
+static void
+test_one_small_file (void)
+{
+  g_autoptr(SkFleet) fleet = sk_fleet_new (2, FALSE);
+  g_autofree char *a = sk_fleet_path (fleet, 0, "f");
+  g_autofree char *b = sk_fleet_path (fleet, 1, "f");
+  g_autofree char *got = NULL;
+
+  sk_put_file (a, "hello.txt", "hello, world\n", -1);
+  sk_fleet_share (fleet, "f");
+  got = sk_get_file (b, "hello.txt");
+  g_assert_cmpstr (got, ==, "hello, world\n");
+  assert_equal_trees (fleet, "f");
+}
+
+static void
+test_tree (void)
+{
+  g_autoptr(SkFleet) fleet = sk_fleet_new (2, FALSE);
+  g_autofree char *a = sk_fleet_path (fleet, 0, "f");
+  g_autofree char *b = sk_fleet_path (fleet, 1, "f");
+  g_autofree char *old = g_build_filename (a, "dir1/file3", NULL), *new = g_build_filename (a, "moved", NULL);
+  g_autofree char *big = g_malloc (9 << 20);
+  GRand *rand = g_rand_new_with_seed (7);
+  g_autofree char *link = g_build_filename (a, "link", NULL), *empty = g_build_filename (a, "empty-dir", NULL);
+
+  for (guint i = 0; i < (9 << 20) / 4; i++)
+    ((guint32 *) (gpointer) big)[i] = g_rand_int (rand);
+  for (guint i = 0; i < 40; i++)
+    {
+      g_autofree char *path = g_strdup_printf ("dir%u/file%u", i % 5, i);
+      g_autofree char *data = g_strdup_printf ("content %u\n", i);
+
+      sk_put_file (a, path, data, -1);
+    }
+  sk_put_file (a, "big", big, 9 << 20);
+  sk_put_file (a, "nothing", "", 0);
+  g_assert_cmpint (symlink ("dir1/file1", link), ==, 0);
+  g_assert_cmpint (g_mkdir (empty, 0750), ==, 0);
+  sk_fleet_share (fleet, "f");
+  assert_equal_trees (fleet, "f");
+  /* Changes on both sides. */
+  sk_put_file (b, "dir2/new-on-b", "from b", -1);
+  sk_put_file (b, "dir0/file0", "changed on b", -1);
+  big[5 << 20] ^= 1;
+  sk_put_file (a, "big", big, 9 << 20);
+  g_assert_cmpint (g_rename (old, new), ==, 0);
+  g_assert_cmpint (g_rmdir (empty), ==, 0);
+  g_assert_cmpint (g_unlink (link), ==, 0);
+  sk_fleet_settle (fleet, 8);
+  assert_equal_trees (fleet, "f");
+  g_rand_free (rand);
+}
+
+static void
+test_conflict (void)
+{
+  g_autoptr(SkFleet) fleet = sk_fleet_new (2, FALSE);
+  g_autofree char *a = sk_fleet_path (fleet, 0, "f");
+  g_autofree char *b = sk_fleet_path (fleet, 1, "f");
+  g_autoptr(GDir) dir = NULL;
+  const char *name;
+  guint n = 0;
+
+  sk_put_file (a, "x.txt", "base", -1);
+  sk_fleet_share (fleet, "f");
+  sk_put_file (a, "x.txt", "from a", -1);
+  sk_put_file (b, "x.txt", "from b!", -1);
+  sk_fleet_settle (fleet, 8);
+  assert_equal_trees (fleet, "f");
+  dir = g_dir_open (a, 0, NULL);
+  while ((name = g_dir_read_name (dir)) != NULL)
+    n += g_str_has_prefix (name, "x");
+  g_assert_cmpuint (n, ==, 2);
+}
+
+static void
+test_delete_and_restart (void)
+{
+  g_autoptr(SkFleet) fleet = sk_fleet_new (2, FALSE);
+  g_autofree char *a = sk_fleet_path (fleet, 0, "f");
+  g_autofree char *b = sk_fleet_path (fleet, 1, "f");
+  g_autofree char *one = g_build_filename (a, "d/one", NULL), *there = g_build_filename (b, "d/one", NULL);
+
+  sk_put_file (a, "d/one", "1", -1);
+  sk_put_file (a, "d/two", "2", -1);
+  sk_fleet_share (fleet, "f");
+  g_assert_true (g_file_test (there, G_FILE_TEST_EXISTS));
+  sk_fleet_restart (fleet, 0);
+  sk_fleet_restart (fleet, 1);
+  g_assert_cmpint (g_unlink (one), ==, 0);
+  sk_fleet_settle (fleet, 8);
+  g_assert_false (g_file_test (there, G_FILE_TEST_EXISTS));
+  assert_equal_trees (fleet, "f");
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/sync/one-small-file", test_one_small_file);
+  g_test_add_func ("/sync/tree", test_tree);
+  g_test_add_func ("/sync/conflict", test_conflict);
+  g_test_add_func ("/sync/delete-and-restart", test_delete_and_restart);
+  return g_test_run ();
+}
