@@ -191,3 +191,15 @@ sk_conflict_entry (const SkEntry *loser)
   copy->flags = loser->flags & SK_ENTRY_UNION;    /* goes with Lamport 0 */
   return copy;
 }
+
+gboolean
+sk_merge_copy_is_gone (const SkEntry *entry, SkEntry *const *at_copy_path, guint n)
+{
+  SkId writer;
+
+  copy_writer (entry, &writer);
+  for (guint i = 0; i < n; i++)
+    if (sk_vector_get (at_copy_path[i]->vector, &writer) > 0 && !sk_hash_equal (&at_copy_path[i]->content, &entry->content))
+      return TRUE;
+  return FALSE;
+}

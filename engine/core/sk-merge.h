@@ -40,6 +40,12 @@ char *sk_conflict_path (const SkEntry *loser);
 /* The copy's entry: writer = hash(folder, path, loser's vector, content), counter 1, the metadata stamp of the loser;
  * byte-identical on every device. @loser: a file or link with its chunks. (transfer full) */
 SkEntry *sk_conflict_entry (const SkEntry *loser);
+/* TRUE when one of @at_copy_path, the entries at sk_conflict_path (@entry), deleted or edited the copy of @entry.
+ * To be asked before a target replaces or removes what is on this disk, if that content is one of the path's losers:
+ * TRUE = the content would have no place left. It came back to its name after its copy was deleted (what beat it was
+ * deleted elsewhere, or a person moved the copy back), and now loses the name again. What is on the disk is then
+ * first written as a local content change, which has a copy of its own. */
+gboolean sk_merge_copy_is_gone (const SkEntry *entry, SkEntry *const *at_copy_path, guint n);
 /* TRUE when @name ends, before its extension, in what sk_conflict_path() adds. */
 gboolean sk_is_conflict_name (const char *name);
 

@@ -703,6 +703,27 @@ test_local_brought_back (void)
 }
 
 static void
+test_copy_is_gone (void)
+{
+  g_autoptr(SkEntry) entry = make ("fa", "A:1", 1);
+  g_autoptr(SkEntry) copy = sk_conflict_entry (entry);
+  g_autoptr(SkEntry) other = make ("fb", "B:1", 1);
+  g_autoptr(SkEntry) touched = sk_entry_copy (copy);
+  g_autoptr(SkEntry) deleted = make ("t", "B:2", 2);
+  SkEntry *const before[] = { other, copy, touched };
+  SkEntry *const after[] = { other, deleted };
+  SkId writer = writer_id ('B');
+
+  touched->meta_lamport = 9;
+  sk_vector_unref (deleted->vector);
+  deleted->vector = sk_vector_with (copy->vector, &writer, 2);
+  g_assert_false (sk_merge_copy_is_gone (entry, before, 0));
+  g_assert_false (sk_merge_copy_is_gone (entry, before, 3));
+  g_assert_true (sk_merge_copy_is_gone (entry, after, 2));
+  g_assert_false (sk_merge_copy_is_gone (other, after, 2));
+}
+
+static void
 test_apply_table (void)
 {
   static const SkKind kinds[] = { SK_KIND_NONE, SK_KIND_FILE, SK_KIND_DIR, SK_KIND_SYMLINK };
@@ -756,6 +777,7 @@ main (int argc, char **argv)
   g_test_add_func ("/merge/local/rule-a1/named-cases", test_local_named_cases);
   g_test_add_func ("/merge/local/rule-a6/first-contact", test_local_first_contact);
   g_test_add_func ("/merge/local/brought-back", test_local_brought_back);
+  g_test_add_func ("/merge/rule-a7/copy-is-gone", test_copy_is_gone);
   g_test_add_func ("/merge/apply-table", test_apply_table);
   return g_test_run ();
 }
