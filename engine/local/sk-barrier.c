@@ -20,8 +20,10 @@ typedef struct { int fd; gboolean dir; guint64 dev, ino; } SkHeld;
 #if SK_TEST_HOOKS
 SkWriteHooks sk_write_hooks;
 #define COUNT(what) g_atomic_int_inc (&sk_write_hooks.what)
+#define PLANTED sk_write_hooks.sync_errnum
 #else
 #define COUNT(what) G_STMT_START { } G_STMT_END
+#define PLANTED 0
 #endif
 
 static void
@@ -79,7 +81,7 @@ static int
 sync_file_system (SkRoot *root)
 {
   COUNT (fs_syncs);
-  return syncfs (sk_root_fd (root)) == 0 ? 0 : errno;
+  return syncfs (sk_root_fd (root)) == 0 ? PLANTED : errno;
 }
 
 int
@@ -87,7 +89,7 @@ sk_barrier_sync_file (SkRoot *root, int fd)
 {
   COUNT (file_syncs);
   /* Not fdatasync: a new file's inode is written in any case, and mode and mtime belong to what has to survive. */
-  return fsync (fd) == 0 ? 0 : errno;
+  return fsync (fd) == 0 ? PLANTED : errno;
 }
 
 int
@@ -95,7 +97,7 @@ sk_barrier_sync_dir (SkRoot *root, int dir)
 {
   COUNT (dir_syncs);
   if (fsync (dir) == 0)
-    return 0;
+    return PLANTED;
   if (errno == EBADF)                /* searchable but not readable: it was opened as a mere path */
     return sync_file_system (root);
   /* Several network and FUSE file systems have nothing to sync for a directory, and say so. */

@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 #include "sk-chunker.h"
-#include "sk-path.h"
+#include "sk-limits.h"
+#include "sk-read-private.h"
 
 /* Others may put a finished partial at its place between our open and our lock. */
 #define OPEN_TRIES 8u
@@ -54,7 +55,7 @@ sk_write_all (int fd, guint64 offset, const guint8 *data, gsize len)
   return 0;
 }
 
-/* FALSE at the end of the file or on an error. */
+/* FALSE at the end of the file or on an error: for a partial both mean that it does not have these bytes. */
 static gboolean
 read_all (int fd, guint64 offset, guint8 *data, gsize len)
 {
@@ -309,23 +310,14 @@ sk_partial_has (SkPartial *self, guint64 offset, const SkChunkRef *ref, const Sk
 static int
 open_source (SkRoot *root, const char *path, GError **error)
 {
-  const char *name;
-  int dir = sk_root_open_parent (root, path, &name, error), fd;
+  int fd = sk_read_open (root, path, error);
   SkStat stat;
 
-  if (dir < 0)
-    return -1;
-  fd = openat (dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0)
-    sk_fail_errno (error, errno, "read", path);
-  close (dir);
-  if (fd >= 0 && (!sk_stat_at (fd, "", &stat) || stat.kind != SK_KIND_FILE))
-    {
-      close (fd);
-      sk_write_fail (error, root, ESTALE, "copy from", path);
-      return -1;
-    }
-  return fd;
+  if (fd < 0 || (sk_stat_at (fd, "", &stat) && stat.kind == SK_KIND_FILE))
+    return fd;
+  close (fd);
+  sk_write_fail (error, root, ESTALE, "copy from", path);
+  return -1;
 }
 
 /* Shares the blocks instead of copying them; compared afterwards, and taken back when they are not what was wanted. */
@@ -357,8 +349,8 @@ copy_through_memory (SkPartial *self, guint64 offset, int from, const char *from
 
   if (buffer == NULL)
     return sk_fail (error, SK_ERROR_FAILED, "Not enough memory to copy %" G_GUINT64_FORMAT " bytes", ref->size);
-  if (!read_all (from, from_offset, buffer, ref->size))
-    return sk_write_fail (error, self->root, ESTALE, "copy from", from_path);
+  if (!sk_read_exactly (from, buffer, ref->size, from_offset, from_path, error))
+    return FALSE;
   sk_chunk_id (id_key, buffer, ref->size, &id);
   if (!sk_hash_equal (&id, &ref->id))
     return sk_write_fail (error, self->root, ESTALE, "copy from", from_path);

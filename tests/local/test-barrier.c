@@ -172,6 +172,35 @@ test_no_syncfs (void)
     }
 }
 
+/* What could not be made durable is told, also when it was tried early; and not by a later barrier. */
+static void
+test_failure (void)
+{
+  static const guint counts[] = { 1, MANY, MANY };
+
+  for (guint i = 0; i < G_N_ELEMENTS (counts); i++)
+    {
+      g_autoptr(Tree) tree = tree_new_prepared ();
+      g_autoptr(GError) error = NULL;
+      SkStat stat;
+
+      sk_root_test_abilities (tree->root)->network = i == 2;
+      sk_write_hooks.sync_errnum = EIO;
+      place_many (tree, "d", counts[i]);
+      g_assert_false (sk_target_write_small (tree->root, "single", (const guint8 *) "x", 1, NULL, &plain_meta, FALSE, BATCH, &stat,
+                                             &error));
+      assert_code (error, SK_ERROR_IO, "single");
+      g_assert_false (tree_has (tree, "single"));
+      if (i == 2)
+        sk_write_hooks.sync_errnum = 0;
+      g_assert_false (sk_root_barrier (tree->root, &error));
+      assert_code (error, SK_ERROR_IO, tree->top);
+      sk_write_hooks.sync_errnum = 0;
+      barrier (tree);
+      assert_tmp_empty (tree);
+    }
+}
+
 /* ---- several threads ---- */
 
 typedef struct { Tree *tree; guint number; } Worker;
@@ -229,6 +258,7 @@ main (int argc, char **argv)
   g_test_add_func ("/barrier/rule-a12/single-file", test_single);
   g_test_add_func ("/barrier/rule-c8/one-syncfs-for-many", test_many);
   g_test_add_func ("/barrier/rule-c8/no-syncfs-when-slow-or-remote", test_no_syncfs);
+  g_test_add_func ("/barrier/rule-a12/failure-is-told", test_failure);
   g_test_add_func ("/barrier/threads", test_threads);
   return g_test_run ();
 }
