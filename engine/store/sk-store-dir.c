@@ -322,24 +322,12 @@ sk_store_dir_remove_run (SkStoreJob *job, GCancellable *cancellable, GError **er
   return ok;
 }
 
-/* A location without a vault is there to be looked at. */
-static gboolean
-sk_store_dir_refuse_writing (SkStore *store, GTask *task)
-{
-  if (sk_store_vault (store) != NULL)
-    return FALSE;
-  g_task_return_new_error (task, SK_ERROR, SK_ERROR_USAGE,
-                           "“%s” was opened without a vault, only to look for some",
-                           sk_store_place (store));
-  return TRUE;
-}
-
 static void
 sk_store_dir_remove (SkStore *store, const char *const *names, GTask *task)
 {
   SkStoreJob *job;
 
-  if (sk_store_dir_refuse_writing (store, task))
+  if (sk_store_refuse_writing (store, task))
     return;
   job = sk_store_job_new (task, sk_store_dir_remove_run);
   job->names = g_strdupv ((char **) names);
@@ -353,7 +341,7 @@ sk_store_dir_put (SkStore *store, const char *name, GBytes *data, SkPutFlags fla
 {
   SkStoreJob *job;
 
-  if (sk_store_dir_refuse_writing (store, task))
+  if (sk_store_refuse_writing (store, task))
     return;
   job = sk_store_job_new (task, sk_store_dir_put_run);
   job->name = g_strdup (name);
@@ -374,7 +362,7 @@ sk_store_dir_prepare_run (SkStoreJob *job, GCancellable *cancellable, GError **e
 static void
 sk_store_dir_prepare_start (SkStore *store, GTask *task)
 {
-  if (!sk_store_dir_refuse_writing (store, task))
+  if (!sk_store_refuse_writing (store, task))
     sk_store_job_push (sk_store_job_new (task, sk_store_dir_prepare_run), sk_store_pool (store));
 }
 

@@ -32,6 +32,8 @@ gboolean sk_store_expected (SkStore *self, SkId *out);
 void sk_store_expect (SkStore *self, const SkId *storage);
 /* An implementation that verified in its own thread says so, and saves the front's turn. */
 void sk_store_task_set_verified (GTask *task);
+/* TRUE, and @task is returned with an error, when the store was opened without a vault. */
+gboolean sk_store_refuse_writing (SkStore *self, GTask *task);
 /* An implementation that leaves out foreign names itself says how many, for the one line in the log. Any thread. */
 void sk_store_note_foreign (SkStore *self, guint n);
 void sk_store_prepare_async (SkStore *self, GCancellable *cancellable, GAsyncReadyCallback callback, gpointer user_data);
@@ -44,3 +46,4 @@ gboolean sk_store_accept_marker (SkStore *self, GBytes *data, GError **error);
 
 /* --- implementations --- */
 SkStore *sk_store_dir_new (const char *path, const char *uri, const SkId *vault, SkPool *pool);
+SkStore *sk_store_gio_new (const char *uri, const SkId *vault, SkPool *pool);

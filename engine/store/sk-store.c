@@ -202,9 +202,19 @@ sk_store_new (const char *uri, const SkId *vault, SkPool *disk_pool, GError **er
       sk_fail (error, SK_ERROR_UNSUPPORTED, "Buckets (s3:) are not supported by this version");
       return NULL;
     }
-  sk_fail (error, SK_ERROR_UNSUPPORTED,
-           "Only directories are supported as storages by this version");
-  return NULL;
+  return sk_store_gio_new (uri, vault, disk_pool);
+}
+
+/* A location without a vault is there to be looked at. */
+gboolean
+sk_store_refuse_writing (SkStore *self, GTask *task)
+{
+  if (sk_store_vault (self) != NULL)
+    return FALSE;
+  g_task_return_new_error (task, SK_ERROR, SK_ERROR_USAGE,
+                           "“%s” was opened without a vault, only to look for some",
+                           sk_store_place (self));
+  return TRUE;
 }
 
 /* --- counting and returning --- */
