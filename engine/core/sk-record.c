@@ -238,16 +238,10 @@ check_storage (const SkStorageDef *storage, GError **error)
 static gboolean
 check_row (const SkPackRow *row, guint64 behind, guint64 size, GError **error)
 {
-  guint64 as_raw = (guint64) row->plain_len + SK_SEAL_OVERHEAD;
-  gboolean length_fits = row->method == SK_METHOD_RAW ? row->stored_len == as_raw
-                                                      : row->stored_len > SK_SEAL_OVERHEAD && row->stored_len < as_raw;
-
   if (sk_hash_is_zero (&row->id))
     return sk_fail (error, SK_ERROR_CORRUPT, "A pack holds a chunk without an id");
-  if (row->method > SK_METHOD_ZSTD)
-    return sk_fail (error, SK_ERROR_CORRUPT, "A pack uses the unknown method %d", (int) row->method);
-  if (row->plain_len == 0 || row->plain_len > SK_CHUNK_SIZE_MAX || !length_fits)
-    return sk_fail (error, SK_ERROR_CORRUPT, "A pack holds a chunk of impossible length");
+  if (!sk_pack_row_is_valid (row))
+    return sk_fail (error, SK_ERROR_CORRUPT, "A pack holds a chunk of impossible length or method");
   if (row->offset < behind || row->offset > size || row->stored_len > size - row->offset)
     return sk_fail (error, SK_ERROR_CORRUPT, "A pack holds a chunk that overlaps another or lies outside");
   return TRUE;
