@@ -105,12 +105,10 @@ sk_dir_put_write (SkDirPut *put, GCancellable *cancellable, GError **error)
   return TRUE;
 }
 
-/* Answers, once. */
+/* Lets go of the place, so that a person may unmount it once he has the answer. */
 static void
-sk_dir_put_finish (SkDirPut *put)
+sk_dir_put_close (SkDirPut *put)
 {
-  SkStoreJob *job = g_steal_pointer (&put->job);
-
   if (put->fd >= 0)
     {
       close (put->fd);
@@ -119,6 +117,17 @@ sk_dir_put_finish (SkDirPut *put)
     }
   if (put->root >= 0)
     close (put->root);
+  put->fd = -1;
+  put->root = -1;
+}
+
+/* Answers, once. */
+static void
+sk_dir_put_finish (SkDirPut *put)
+{
+  SkStoreJob *job = g_steal_pointer (&put->job);
+
+  sk_dir_put_close (put);
   if (put->error != NULL)
     sk_store_job_fail (job, g_steal_pointer (&put->error));
   else
@@ -343,6 +352,10 @@ sk_dir_commit_sync (SkDirCommit *commit)
 static void
 sk_dir_commit_answer (SkDirCommit *commit, int sync_code)
 {
+  for (guint i = 0; i < commit->puts->len; i++)
+    sk_dir_put_close (g_ptr_array_index (commit->puts, i));
+  g_hash_table_remove_all (commit->dirs);
+
   for (guint i = 0; i < commit->puts->len; i++)
     {
       SkDirPut *put = g_ptr_array_index (commit->puts, i);
