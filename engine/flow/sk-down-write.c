@@ -396,13 +396,16 @@ by_path_backwards (gconstpointer a, gconstpointer b)
   return by_path (b, a);
 }
 
-/* Small ones before large ones. */
+/* Small ones before large ones; small ones in the order of the log, which is that of the packs, so that a pack is read once. */
 static int
 by_size (gconstpointer a, gconstpointer b)
 {
-  guint64 x = (*(SkDownItem *const *) a)->node->target.size, y = (*(SkDownItem *const *) b)->node->target.size;
+  const SkNode *x = (*(SkDownItem *const *) a)->node, *y = (*(SkDownItem *const *) b)->node;
+  guint64 i = MAX (x->target.size, SK_DOWN_SMALL), k = MAX (y->target.size, SK_DOWN_SMALL);
 
-  return x < y ? -1 : x > y;
+  if (i != k)
+    return i < k ? -1 : 1;
+  return x->row < y->row ? -1 : x->row > y->row;
 }
 
 typedef struct

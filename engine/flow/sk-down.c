@@ -351,6 +351,8 @@ sk_down_wake (SkDown *self)
 void
 sk_down_poll (SkDown *self)
 {
+  if (!self->session->watch)
+    return;
   sk_worker_push (self->worker, on_poll, self, NULL);
 }
 

@@ -88,7 +88,8 @@ struct _SkSession
   SkPool *disk, *cpu, *store_pool;
   GAsyncQueue *compressors;      /* idle SkCompressor */
 
-  GMutex lock;                   /* config, counters, report */
+  GMutex lock;                   /* config, counters, report, open_issues */
+  GHashTable *open_issues;       /* keys of the issues in the index, so that settling what is not there costs nothing */
   SkConfig *config;
   SkCounters counters;
   GVariant *report;

@@ -80,6 +80,12 @@ restart_first_contact (SkSession *session, gpointer data, GError **error)
 static gboolean
 make_tree (SkSession *session, gpointer data, GError **error)
 {
+  g_autoptr(GPtrArray) issues = sk_index_issues (session->index, error);
+
+  if (issues == NULL)
+    return FALSE;
+  for (guint i = 0; i < issues->len; i++)
+    g_hash_table_add (session->open_issues, g_strdup (((SkIssueRow *) issues->pdata[i])->key));
   session->tree = sk_tree_new (session->index, &session->who.writer, session->who.device_name);
   session->transactions_at_open = sk_index_transactions (session->index);
   return TRUE;

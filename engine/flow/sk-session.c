@@ -132,6 +132,9 @@ sk_session_raise (SkSession *self, const char *key, const char *kind, gint64 fol
   text = g_strdup_vprintf (format, args);
   va_end (args);
   call.text = text;
+  g_mutex_lock (&self->lock);
+  g_hash_table_add (self->open_issues, g_strdup (key));
+  g_mutex_unlock (&self->lock);
   if (!sk_session_transact (self, raise_issue, &call, &error))
     g_message ("an issue could not be stored (%s): %s", error->message, text);
   sk_session_touch_report (self);
@@ -142,7 +145,13 @@ sk_session_settle_issue (SkSession *self, const char *key)
 {
   IssueCall call = { .key = key };
   g_autoptr(GError) error = NULL;
+  gboolean is_open;
 
+  g_mutex_lock (&self->lock);
+  is_open = g_hash_table_remove (self->open_issues, key);
+  g_mutex_unlock (&self->lock);
+  if (!is_open)
+    return;
   if (!sk_session_transact (self, clear_issue, &call, &error))
     g_message ("an issue could not be cleared: %s", error->message);
   if (call.changed)
@@ -220,6 +229,7 @@ sk_session_close (SkSession *self)
   sk_home_config_clear (&self->who);
   g_clear_pointer (&self->home, sk_home_close);
   g_clear_object (&self->stopping);
+  g_hash_table_unref (self->open_issues);
   sk_clock_unref (self->clock);
   g_mutex_clear (&self->lock);
   g_free (self);
@@ -242,6 +252,7 @@ sk_session_open (const SkSessionOptions *options, GError **error)
   self->clock = options->clock != NULL ? sk_clock_ref (options->clock) : sk_clock_new_real ();
   self->watch = options->watch;
   self->stopping = g_cancellable_new ();
+  self->open_issues = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   self->compressors = g_async_queue_new_full ((GDestroyNotify) sk_compressor_free);
   self->disk = sk_pool_new ("disk", 2);
   self->cpu = sk_pool_new ("cpu", CLAMP (g_get_num_processors (), 1, 8));

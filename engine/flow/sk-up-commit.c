@@ -145,6 +145,8 @@ note_again (SkUp *self, SkUpItem *item)
 static void
 item_committed (SkUp *self, SkUpItem *item, SkTreeOutcome outcome, gboolean lost, SkCounters *add)
 {
+  g_autofree char *key = g_strdup_printf ("item:%" G_GINT64_FORMAT ":%s", item->folder->row, item->found->path);
+
   if (lost || outcome == SK_TREE_STALE)
     note_again (self, item);
   else if (outcome == SK_TREE_WITHHELD)
@@ -158,12 +160,7 @@ item_committed (SkUp *self, SkUpItem *item, SkTreeOutcome outcome, gboolean lost
           add->bytes_up += item->found->stat.size;
         }
     }
-  if (g_hash_table_remove (item->folder->troubled, item->found->path))
-    {
-      g_autofree char *key = g_strdup_printf ("item:%" G_GINT64_FORMAT ":%s", item->folder->row, item->found->path);
-
-      sk_session_settle_issue (self->session, key);
-    }
+  sk_session_settle_issue (self->session, key);
   g_hash_table_remove (self->items, item);
 }
 

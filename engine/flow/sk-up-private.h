@@ -86,7 +86,6 @@ struct _SkUpFolder
   GQueue recent_gone;            /* gint64 µs: deletions of the last ten minutes */
   SkSettle *settle;
   GHashTable *withheld;          /* receive-only: paths that differ here */
-  GHashTable *troubled;          /* paths with an issue, to clear it later */
   guint checks_out;
 };
 

@@ -124,15 +124,13 @@ listing_trouble (SkUp *self, SkUpFolder *folder, SkScanDir *listing)
 
   if (listing->error == NULL)
     {
-      if (g_hash_table_remove (folder->troubled, listing->path))
-        sk_session_settle_issue (self->session, key);
+      sk_session_settle_issue (self->session, key);
       return;
     }
   if (g_error_matches (listing->error, SK_ERROR, SK_ERROR_NOT_FOUND) || g_cancellable_is_cancelled (self->session->stopping))
     return;                      /* vanished meanwhile: its parent tells */
   if (!g_error_matches (listing->error, SK_ERROR, SK_ERROR_PERMISSION))
     folder->incomplete = TRUE;   /* EIO, ESTALE, ...: absence proves nothing in this pass */
-  g_hash_table_add (folder->troubled, g_strdup (listing->path));
   sk_session_raise (self->session, key, "failed-item", folder->row, listing->path, "“%s” cannot be read: %s; what is in it stays as it is on the other devices",
                     *shown != '\0' ? shown : folder->flow->name, listing->error->message);
   g_ptr_array_add (self->failed, g_strdup_printf ("%s: %s", shown, listing->error->message));

@@ -50,7 +50,6 @@ sk_up_item_fail (SkUp *self, SkUpItem *item)
 
       sk_session_raise (self->session, key, "failed-item", item->folder->row, path, "“%s” could not be taken in: %s", shown,
                         item->error->message);
-      g_hash_table_add (item->folder->troubled, g_strdup (path));
       sk_settle_again (item->folder->settle, path, now);
       g_ptr_array_add (self->failed, g_strdup_printf ("%s: %s", shown, item->error->message));
     }
@@ -69,7 +68,6 @@ up_folder_free (gpointer data)
   g_clear_pointer (&self->held, g_ptr_array_unref);
   sk_settle_free (self->settle);
   g_hash_table_unref (self->withheld);
-  g_hash_table_unref (self->troubled);
   g_free (self);
 }
 
@@ -86,7 +84,6 @@ sk_up_folder (SkUp *self, gint64 row)
   folder->gone = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_found_free);
   folder->settle = sk_settle_new ();
   folder->withheld = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  folder->troubled = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   g_hash_table_insert (self->folders, &folder->row, folder);
   return folder;
 }
