@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Durability in batches. Up to HELD_MAX descriptors of files and directories wait for the barrier; beyond that one syncfs
- * covers everything, unless it may not be used here: then the batch is synced early, one by one. Either way the number of open
- * descriptors stays bounded. */
+/* Durability in batches. Up to HELD_MAX descriptors of files and directories wait for the barrier;
+ * beyond that one syncfs covers everything, unless it may not be used here: then the batch is
+ * synced early, one by one. Either way the number of open descriptors stays bounded. */
 #include "sk-write-private.h"
 
 #include <errno.h>
@@ -15,14 +15,21 @@
 #define SYNCFS_SLOW_US (2 * G_USEC_PER_SEC)
 #define SYNCFS_PAUSE_US (10 * 60 * (gint64) G_USEC_PER_SEC)
 
-typedef struct { int fd; gboolean dir; guint64 dev, ino; } SkHeld;
+typedef struct
+{
+  int fd;
+  gboolean dir;
+  guint64 dev, ino;
+} SkHeld;
 
 #if SK_TEST_HOOKS
 SkWriteHooks sk_write_hooks;
 #define COUNT(what) g_atomic_int_inc (&sk_write_hooks.what)
 #define PLANTED sk_write_hooks.sync_errnum
 #else
-#define COUNT(what) G_STMT_START { } G_STMT_END
+#define COUNT(what)                                                                                \
+  G_STMT_START {}                                                                                  \
+  G_STMT_END
 #define PLANTED 0
 #endif
 
@@ -88,7 +95,8 @@ int
 sk_barrier_sync_file (SkRoot *root, int fd)
 {
   COUNT (file_syncs);
-  /* Not fdatasync: a new file's inode is written in any case, and mode and mtime belong to what has to survive. */
+  /* Not fdatasync: a new file's inode is written in any case, and mode and mtime belong to what has
+   * to survive. */
   return fsync (fd) == 0 ? PLANTED : errno;
 }
 
@@ -98,7 +106,7 @@ sk_barrier_sync_dir (SkRoot *root, int dir)
   COUNT (dir_syncs);
   if (fsync (dir) == 0)
     return PLANTED;
-  if (errno == EBADF)                /* searchable but not readable: it was opened as a mere path */
+  if (errno == EBADF) /* searchable but not readable: it was opened as a mere path */
     return sync_file_system (root);
   /* Several network and FUSE file systems have nothing to sync for a directory, and say so. */
   return errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP ? 0 : errno;
@@ -119,7 +127,8 @@ sync_held (SkRoot *root, GArray *held)
 
         if (item->dir != (pass == 1))
           continue;
-        errnum = item->dir ? sk_barrier_sync_dir (root, item->fd) : sk_barrier_sync_file (root, item->fd);
+        errnum = item->dir ? sk_barrier_sync_dir (root, item->fd)
+                           : sk_barrier_sync_file (root, item->fd);
         if (failed == 0)
           failed = errnum;
       }
@@ -134,8 +143,8 @@ syncfs_allowed (SkRoot *root, SkWriterState *self)
   return !sk_root_abilities (root)->network && g_get_monotonic_time () >= self->slow_until;
 }
 
-/* Syncs what is held so far, so that there is room again. Under the barrier's lock, because a barrier that starts meanwhile
- * has to wait for these as well. */
+/* Syncs what is held so far, so that there is room again. Under the barrier's lock, because a
+ * barrier that starts meanwhile has to wait for these as well. */
 static void
 sync_early (SkRoot *root, SkWriterState *self)
 {
@@ -196,8 +205,8 @@ add (SkRoot *root, const SkHeld *item)
   g_mutex_unlock (&self->lock);
 }
 
-/* A descriptor to wait with. Read-only where that is possible: one for writing would keep a program that was just placed from being
- * run (ETXTBSY) and a disk from being unmounted. */
+/* A descriptor to wait with. Read-only where that is possible: one for writing would keep a program
+ * that was just placed from being run (ETXTBSY) and a disk from being unmounted. */
 static int
 open_again (int fd)
 {

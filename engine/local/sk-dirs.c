@@ -21,14 +21,17 @@ sk_write_fail (GError **error, SkRoot *root, int errnum, const char *doing, cons
   if (errnum == ESTALE)
     {
       shown = sk_path_display (path);
-      return sk_fail (error, SK_ERROR_CHANGED, "Cannot %s \"%s\": it changed on this device meanwhile", doing, shown);
+      return sk_fail (error, SK_ERROR_CHANGED,
+                      "Cannot %s \"%s\": it changed on this device meanwhile", doing, shown);
     }
   if (errnum != ENOSPC && errnum != EDQUOT)
     return sk_fail_errno (error, errnum, doing, path);
   shown = sk_path_display (path);
   where = sk_path_display (sk_root_path (root));
-  return sk_fail (error, SK_ERROR_NO_SPACE, "Cannot %s \"%s\": %s for the folder \"%s\"; make room there", doing, shown,
-                  errnum == ENOSPC ? "no space is left on the disk" : "the quota is used up", where);
+  return sk_fail (error, SK_ERROR_NO_SPACE,
+                  "Cannot %s \"%s\": %s for the folder \"%s\"; make room there", doing, shown,
+                  errnum == ENOSPC ? "no space is left on the disk" : "the quota is used up",
+                  where);
 }
 
 /* Opens @name in @dir, made when missing. Closes @dir. -1 with errno. */
@@ -127,7 +130,8 @@ sk_dirs_open_own (SkRoot *root, const char *path, GError **error)
     {
       g_autofree char *where = sk_path_display (sk_root_path (root));
 
-      sk_fail (error, SK_ERROR_OFFLINE, "The folder \"%s\" has lost its \".skerry\": nothing is written there", where);
+      sk_fail (error, SK_ERROR_OFFLINE,
+               "The folder \"%s\" has lost its \".skerry\": nothing is written there", where);
       return -1;
     }
   close (own);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A file while it is being put together: ".skerry/tmp/<64 hex of content>", sparse at its full length, only verified bytes. */
+/* A file while it is being put together: ".skerry/tmp/<64 hex of content>", sparse at its full
+ * length, only verified bytes. */
 #include "sk-write-private.h"
 
 #include <dirent.h>
@@ -27,7 +28,7 @@
 struct _SkPartial
 {
   SkRoot *root;
-  int fd;                        /* holds the lock: one writer of a content */
+  int fd; /* holds the lock: one writer of a content */
   char name[SK_HASH_HEX_SIZE];
   guint64 size;
   gboolean was_there;
@@ -55,7 +56,8 @@ sk_write_all (int fd, guint64 offset, const guint8 *data, gsize len)
   return 0;
 }
 
-/* FALSE at the end of the file or on an error: for a partial both mean that it does not have these bytes. */
+/* FALSE at the end of the file or on an error: for a partial both mean that it does not have these
+ * bytes. */
 static gboolean
 read_all (int fd, guint64 offset, guint8 *data, gsize len)
 {
@@ -76,8 +78,9 @@ read_all (int fd, guint64 offset, guint8 *data, gsize len)
 
 /* ---- opening ---- */
 
-/* What lies at @name and is not a plain file of ours alone is no partial: another name of its inode could be a file of the
- * person's, and metadata was set on it already when the engine died just before the rename. */
+/* What lies at @name and is not a plain file of ours alone is no partial: another name of its inode
+ * could be a file of the person's, and metadata was set on it already when the engine died just
+ * before the rename. */
 static gboolean
 make_usable (int tmp, const char *name)
 {
@@ -105,7 +108,8 @@ open_locked (int tmp, const char *name)
       if (fd < 0)
         return -1;
       errnum = flock (fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
-      /* A file system without locks has no second engine on it either: the root is locked by its home. */
+      /* A file system without locks has no second engine on it either: the root is locked by its
+       * home. */
       if (errnum == EWOULDBLOCK)
         {
           close (fd);
@@ -120,7 +124,8 @@ open_locked (int tmp, const char *name)
   return -1;
 }
 
-/* Its length is set first, so that zero runs need no writing and a resumed one can be told from a foreign one. */
+/* Its length is set first, so that zero runs need no writing and a resumed one can be told from a
+ * foreign one. */
 static gboolean
 set_length (SkPartial *self)
 {
@@ -144,7 +149,8 @@ sk_partial_open (SkRoot *root, const SkHash *content, guint64 size, GError **err
 
   if (size > SK_FILE_SIZE_MAX)
     {
-      sk_fail (error, SK_ERROR_LIMIT, "A file of %" G_GUINT64_FORMAT " bytes is larger than any that is synced", size);
+      sk_fail (error, SK_ERROR_LIMIT,
+               "A file of %" G_GUINT64_FORMAT " bytes is larger than any that is synced", size);
       return NULL;
     }
   tmp = sk_dirs_open_own (root, SK_OWN_TMP, error);
@@ -237,7 +243,8 @@ check_range (SkPartial *self, guint64 offset, guint64 len, GError **error)
 {
   if (!self->released && offset <= self->size && len <= self->size - offset)
     return TRUE;
-  return sk_fail (error, SK_ERROR_LIMIT, "Bytes beyond the end of the partial file \"%s\"", self->name);
+  return sk_fail (error, SK_ERROR_LIMIT, "Bytes beyond the end of the partial file \"%s\"",
+                  self->name);
 }
 
 gboolean
@@ -320,11 +327,15 @@ open_source (SkRoot *root, const char *path, GError **error)
   return -1;
 }
 
-/* Shares the blocks instead of copying them; compared afterwards, and taken back when they are not what was wanted. */
+/* Shares the blocks instead of copying them; compared afterwards, and taken back when they are not
+ * what was wanted. */
 static gboolean
-try_reflink (SkPartial *self, guint64 offset, int from, guint64 from_offset, const SkChunkRef *ref, const SkKey *id_key)
+try_reflink (SkPartial *self, guint64 offset, int from, guint64 from_offset, const SkChunkRef *ref,
+             const SkKey *id_key)
 {
-  struct file_clone_range range = { .src_fd = from, .src_offset = from_offset, .src_length = ref->size, .dest_offset = offset };
+  struct file_clone_range range = {
+    .src_fd = from, .src_offset = from_offset, .src_length = ref->size, .dest_offset = offset
+  };
 
   if (!sk_root_abilities (self->root)->reflink || offset % BLOCK != 0 || from_offset % BLOCK != 0)
     return FALSE;
@@ -338,17 +349,20 @@ try_reflink (SkPartial *self, guint64 offset, int from, guint64 from_offset, con
   return FALSE;
 }
 
-/* The bytes have to be hashed in any case, so they are read once, compared, and written from memory: nothing unverified ever gets
- * into the partial, and the kernel copies as much as copy_file_range and a read back would. */
+/* The bytes have to be hashed in any case, so they are read once, compared, and written from
+ * memory: nothing unverified ever gets into the partial, and the kernel copies as much as
+ * copy_file_range and a read back would. */
 static gboolean
-copy_through_memory (SkPartial *self, guint64 offset, int from, const char *from_path, guint64 from_offset, const SkChunkRef *ref,
-                     const SkKey *id_key, GError **error)
+copy_through_memory (SkPartial *self, guint64 offset, int from, const char *from_path,
+                     guint64 from_offset, const SkChunkRef *ref, const SkKey *id_key,
+                     GError **error)
 {
   g_autofree guint8 *buffer = g_try_malloc (ref->size);
   SkHash id;
 
   if (buffer == NULL)
-    return sk_fail (error, SK_ERROR_FAILED, "Not enough memory to copy %" G_GUINT64_FORMAT " bytes", ref->size);
+    return sk_fail (error, SK_ERROR_FAILED, "Not enough memory to copy %" G_GUINT64_FORMAT " bytes",
+                    ref->size);
   if (!sk_read_exactly (from, buffer, ref->size, from_offset, from_path, error))
     return FALSE;
   sk_chunk_id (id_key, buffer, ref->size, &id);
@@ -358,8 +372,8 @@ copy_through_memory (SkPartial *self, guint64 offset, int from, const char *from
 }
 
 gboolean
-sk_partial_copy (SkPartial *self, guint64 offset, SkRoot *from_root, const char *from_path, guint64 from_offset,
-                 const SkChunkRef *ref, const SkKey *id_key, GError **error)
+sk_partial_copy (SkPartial *self, guint64 offset, SkRoot *from_root, const char *from_path,
+                 guint64 from_offset, const SkChunkRef *ref, const SkKey *id_key, GError **error)
 {
   gboolean copied;
   int from;
@@ -369,7 +383,8 @@ sk_partial_copy (SkPartial *self, guint64 offset, SkRoot *from_root, const char 
   if (sk_chunk_ref_is_zero (ref))
     return TRUE;
   if (ref->size > SK_CHUNK_SIZE_MAX || from_offset > SK_FILE_SIZE_MAX)
-    return sk_fail (error, SK_ERROR_LIMIT, "A chunk of %" G_GUINT64_FORMAT " bytes is too large", ref->size);
+    return sk_fail (error, SK_ERROR_LIMIT, "A chunk of %" G_GUINT64_FORMAT " bytes is too large",
+                    ref->size);
 
   from = open_source (from_root, from_path, error);
   if (from < 0)
@@ -390,7 +405,8 @@ is_ours (const char *name, GHashTable *wanted)
 
   if (sk_hash_parse (name, &hash, NULL))
     return wanted == NULL || !g_hash_table_contains (wanted, &hash);
-  return g_str_has_prefix (name, "new-") || g_str_has_prefix (name, "move-") || g_str_has_prefix (name, "probe-");
+  return g_str_has_prefix (name, "new-") || g_str_has_prefix (name, "move-")
+         || g_str_has_prefix (name, "probe-");
 }
 
 void

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Moving without losing what another program puts there in the same moment (RULES A11). Two ways: renameat2 with flags, and, where
- * a file system or a filter refuses them, hard links, and where there are none either, plain renames with a look before. */
+/* Moving without losing what another program puts there in the same moment (RULES A11). Two ways:
+ * renameat2 with flags, and, where a file system or a filter refuses them, hard links, and where
+ * there are none either, plain renames with a look before. */
 #include "sk-write-private.h"
 
 #include <errno.h>
@@ -8,18 +9,21 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* How often somebody may save between two of our calls until the newest save is left where it is: in the trash. */
+/* How often somebody may save between two of our calls until the newest save is left where it is:
+ * in the trash. */
 #define SWAP_BACK_TRIES 15u
 
 gboolean
 sk_stat_same_moved (const SkStat *a, const SkStat *b)
 {
-  return a->kind == b->kind && a->ino == b->ino && a->size == b->size && a->mtime == b->mtime && a->mode == b->mode;
+  return a->kind == b->kind && a->ino == b->ino && a->size == b->size && a->mtime == b->mtime
+         && a->mode == b->mode;
 }
 
 /* ---- system calls: 0 or an errno ---- */
 
-/* Not there: EPERM comes from containers, EINVAL from file systems, ENOSYS from old kernels (RULES C16). */
+/* Not there: EPERM comes from containers, EINVAL from file systems, ENOSYS from old kernels (RULES
+ * C16). */
 static gboolean
 is_refusal (int errnum)
 {
@@ -123,7 +127,8 @@ came_through (const SkSpot *spot, const SkStat *before, SkStat *now)
 }
 
 int
-sk_swap_take (SkRoot *root, const SkSpot *from, const SkSpot *own, const SkStat *expected, SkStat *moved)
+sk_swap_take (SkRoot *root, const SkSpot *from, const SkSpot *own, const SkStat *expected,
+              SkStat *moved)
 {
   SkStat before;
   int errnum;
@@ -145,7 +150,8 @@ sk_swap_take (SkRoot *root, const SkSpot *from, const SkSpot *own, const SkStat 
 }
 
 int
-sk_swap_relocate (SkRoot *root, const SkSpot *from, const SkSpot *to, const SkStat *expected, SkStat *moved)
+sk_swap_relocate (SkRoot *root, const SkSpot *from, const SkSpot *to, const SkStat *expected,
+                  SkStat *moved)
 {
   gboolean able = sk_root_abilities (root)->rename_noreplace;
   SkStat before;
@@ -168,8 +174,9 @@ sk_swap_relocate (SkRoot *root, const SkSpot *from, const SkSpot *to, const SkSt
 
 /* ---- replacing ---- */
 
-/* After an exchange brought out something else: exchanges until what was put in comes out again, so that the newest save of
- * whoever is writing there ends at @to. TRUE when @ours lies in @slot again. */
+/* After an exchange brought out something else: exchanges until what was put in comes out again, so
+ * that the newest save of whoever is writing there ends at @to. TRUE when @ours lies in @slot
+ * again. */
 static gboolean
 swap_back (SkRoot *root, const SkSpot *to, const SkSpot *slot, const SkStat *ours)
 {
@@ -205,16 +212,16 @@ drop_directory (const SkSpot *slot, const SkStat *old)
 }
 
 static SkSwapResult
-replace_by_exchange (SkRoot *root, const SkSpot *own, const SkSpot *to, const SkSpot *slot, const SkStat *before, SkStat *old,
-                     int *errnum)
+replace_by_exchange (SkRoot *root, const SkSpot *own, const SkSpot *to, const SkSpot *slot,
+                     const SkStat *before, SkStat *old, int *errnum)
 {
   SkStat ours;
 
   *errnum = EINVAL;
   if (!sk_root_abilities (root)->rename_exchange)
     return SK_SWAP_KEPT;
-  /* First into the trash, so that the exchange itself is what brings the old file there: at no moment is it in a place where
-   * it would be taken for something else after a crash. */
+  /* First into the trash, so that the exchange itself is what brings the old file there: at no
+   * moment is it in a place where it would be taken for something else after a crash. */
   *errnum = look (own, &ours) ? move_to_own (root, own, slot) : errno;
   if (*errnum != 0)
     return SK_SWAP_KEPT;
@@ -234,12 +241,13 @@ replace_by_exchange (SkRoot *root, const SkSpot *own, const SkSpot *to, const Sk
 
 /* Links: the old file gets a second name in the trash and loses the first when ours takes it. */
 static SkSwapResult
-replace_by_link (SkRoot *root, const SkSpot *own, const SkSpot *to, const SkSpot *slot, const SkStat *before, SkStat *old,
-                 int *errnum)
+replace_by_link (SkRoot *root, const SkSpot *own, const SkSpot *to, const SkSpot *slot,
+                 const SkStat *before, SkStat *old, int *errnum)
 {
   SkStat still;
 
-  /* A link stamps the ctime, which would look like a change after a rename that was refused: asked first. */
+  /* A link stamps the ctime, which would look like a change after a rename that was refused: asked
+   * first. */
   if (faccessat (to->dir, ".", W_OK | X_OK, AT_EACCESS) != 0)
     *errnum = errno;
   else
@@ -247,7 +255,8 @@ replace_by_link (SkRoot *root, const SkSpot *own, const SkSpot *to, const SkSpot
   if (*errnum != 0)
     return SK_SWAP_KEPT;
   SK_WRITE_POINT ("linked");
-  /* Looked at as late as possible; between this look and the rename is the window that only an exchange closes. */
+  /* Looked at as late as possible; between this look and the rename is the window that only an
+   * exchange closes. */
   if (!came_through (slot, before, old) || !came_through (to, before, &still))
     *errnum = ESTALE;
   else
@@ -260,8 +269,8 @@ replace_by_link (SkRoot *root, const SkSpot *own, const SkSpot *to, const SkSpot
 
 /* Neither: the old file moves away, ours moves in; for a moment there is nothing. */
 static SkSwapResult
-replace_by_two_moves (SkRoot *root, const SkSpot *own, const SkSpot *to, const SkSpot *slot, const SkStat *before, SkStat *old,
-                      int *errnum)
+replace_by_two_moves (SkRoot *root, const SkSpot *own, const SkSpot *to, const SkSpot *slot,
+                      const SkStat *before, SkStat *old, int *errnum)
 {
   *errnum = move_to_own (root, to, slot);
   if (*errnum == ENOENT)
@@ -281,8 +290,8 @@ replace_by_two_moves (SkRoot *root, const SkSpot *own, const SkSpot *to, const S
 }
 
 SkSwapResult
-sk_swap_replace (SkRoot *root, const SkSpot *own, const SkSpot *to, const SkSpot *slot, const SkStat *expected, SkStat *old,
-                 int *errnum)
+sk_swap_replace (SkRoot *root, const SkSpot *own, const SkSpot *to, const SkSpot *slot,
+                 const SkStat *expected, SkStat *old, int *errnum)
 {
   SkSwapResult result;
   SkStat before;

@@ -20,7 +20,7 @@ typedef struct
   SkRoot *root;
   const char *path;
   SkSpot to;
-  SkSpot slot;             /* in the trash; slot.dir -1 when none is needed */
+  SkSpot slot; /* in the trash; slot.dir -1 when none is needed */
 } Change;
 
 static void
@@ -33,7 +33,10 @@ change_clear (Change *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Change, change_clear)
 
-typedef struct { int fd; } Fd;
+typedef struct
+{
+  int fd;
+} Fd;
 
 static void
 fd_clear (Fd *self)
@@ -49,7 +52,8 @@ is_absent (const SkStat *expected)
   return expected == NULL || expected->kind == SK_KIND_NONE || expected->kind == SK_KIND_TOMBSTONE;
 }
 
-/* What the errno of a move means for the caller: another content than expected is a change, also when it is none. */
+/* What the errno of a move means for the caller: another content than expected is a change, also
+ * when it is none. */
 static gboolean
 fail_change (const Change *change, int errnum, const char *doing, GError **error)
 {
@@ -84,7 +88,8 @@ change_begin (Change *self, SkRoot *root, const char *path, const SkStat *expect
 
 /* As change_begin; with something to replace, also a free place for it in the trash. */
 static gboolean
-change_begin_replacing (Change *self, SkRoot *root, const char *path, const SkStat *expected, const char *trash_batch, GError **error)
+change_begin_replacing (Change *self, SkRoot *root, const char *path, const SkStat *expected,
+                        const char *trash_batch, GError **error)
 {
   if (!change_begin (self, root, path, expected, error))
     return FALSE;
@@ -145,7 +150,8 @@ fill_times (gint64 mtime, struct timespec times[2])
   gint64 seconds = mtime / NANOS, rest = mtime % NANOS;
 
   times[0] = (struct timespec) { .tv_nsec = UTIME_OMIT };
-  times[1] = (struct timespec) { .tv_sec = rest < 0 ? seconds - 1 : seconds, .tv_nsec = rest < 0 ? rest + NANOS : rest };
+  times[1] = (struct timespec) { .tv_sec = rest < 0 ? seconds - 1 : seconds,
+                                .tv_nsec = rest < 0 ? rest + NANOS : rest };
 }
 
 static int
@@ -171,7 +177,8 @@ dress (SkRoot *root, int fd, const SkMeta *meta)
   return futimens (fd, times) == 0 ? 0 : errno;
 }
 
-/* Extended attributes of the file behind @path, which may forbid its owner to write. Returns 0 or an errno. */
+/* Extended attributes of the file behind @path, which may forbid its owner to write. Returns 0 or
+ * an errno. */
 static int
 write_xattrs_in_place (SkRoot *root, const char *path, guint32 mode, GBytes *xattrs)
 {
@@ -195,8 +202,8 @@ is_untouched (const SkStat *before, const SkStat *now)
   return before->kind == now->kind && before->ino == now->ino;
 }
 
-/* Metadata of what is @now at @spot. Through a mere path descriptor, so that it works on a file that may not be read, and on
- * nothing but this inode. Returns 0 or an errno. */
+/* Metadata of what is @now at @spot. Through a mere path descriptor, so that it works on a file
+ * that may not be read, and on nothing but this inode. Returns 0 or an errno. */
 static int
 dress_in_place (SkRoot *root, const SkSpot *spot, const SkStat *now, const SkMeta *meta)
 {
@@ -219,7 +226,8 @@ dress_in_place (SkRoot *root, const SkSpot *spot, const SkStat *now, const SkMet
     errnum = write_xattrs_in_place (root, path, now->mode, meta->xattrs);
   if (errnum != 0)
     return errnum;
-  if ((meta->mode & 07777) != now->mode && chmod (path, meta->mode & 07777) != 0 && sk_root_abilities (root)->modes)
+  if ((meta->mode & 07777) != now->mode && chmod (path, meta->mode & 07777) != 0
+      && sk_root_abilities (root)->modes)
     return errno;
   if (now->kind != SK_KIND_FILE || meta->mtime == now->mtime)
     return 0;
@@ -229,7 +237,8 @@ dress_in_place (SkRoot *root, const SkSpot *spot, const SkStat *now, const SkMet
   return utimensat (AT_FDCWD, path, times, 0) == 0 ? 0 : errno;
 }
 
-/* A readable descriptor for the barrier, when there is one: metadata alone is not made durable by its directory. */
+/* A readable descriptor for the barrier, when there is one: metadata alone is not made durable by
+ * its directory. */
 static void
 remember_inode (SkRoot *root, const SkSpot *spot, const SkStat *now)
 {
@@ -250,8 +259,9 @@ remember_inode (SkRoot *root, const SkSpot *spot, const SkStat *now)
 /* ---- files ---- */
 
 gboolean
-sk_target_place (SkRoot *root, SkPartial *partial, const char *path, const SkStat *expected, const SkMeta *meta,
-                 gboolean batch, const char *trash_batch, SkStat *out, GError **error)
+sk_target_place (SkRoot *root, SkPartial *partial, const char *path, const SkStat *expected,
+                 const SkMeta *meta, gboolean batch, const char *trash_batch, SkStat *out,
+                 GError **error)
 {
   g_auto(Change) change = { .to.dir = -1, .slot.dir = -1 };
   g_auto(Fd) tmp = { -1 };
@@ -265,16 +275,20 @@ sk_target_place (SkRoot *root, SkPartial *partial, const char *path, const SkSta
   if (tmp.fd < 0)
     return FALSE;
   if (sk_partial_is_released (partial))
-    return sk_fail (error, SK_ERROR_NOT_FOUND, "The content for \"%s\" is gone: fetch it again", sk_partial_name (partial));
+    return sk_fail (error, SK_ERROR_NOT_FOUND, "The content for \"%s\" is gone: fetch it again",
+                    sk_partial_name (partial));
   if (!sk_stat_at (fd, "", &ready) || ready.size != sk_partial_size (partial))
-    return sk_fail (error, SK_ERROR_CORRUPT, "The partial file \"%s\" was changed by another program", sk_partial_name (partial));
+    return sk_fail (error, SK_ERROR_CORRUPT,
+                    "The partial file \"%s\" was changed by another program",
+                    sk_partial_name (partial));
 
   errnum = dress (root, fd, meta);
   if (errnum == 0 && !batch)
     errnum = sk_barrier_sync_file (root, fd);
   if (errnum != 0)
     return sk_write_fail (error, root, errnum, "finish", path);
-  result = change_install (&change, &(SkSpot) { tmp.fd, sk_partial_name (partial) }, expected, error);
+  result
+      = change_install (&change, &(SkSpot) { tmp.fd, sk_partial_name (partial) }, expected, error);
   if (result != SK_SWAP_KEPT)
     sk_partial_release (partial);
   if (result != SK_SWAP_DONE)
@@ -289,9 +303,11 @@ sk_target_place (SkRoot *root, SkPartial *partial, const char *path, const SkSta
 
 /* A finished file at @own, not in its place yet. Returns its descriptor, or -1 with errno. */
 static int
-make_small (SkRoot *root, const SkSpot *own, const guint8 *data, gsize len, const SkMeta *meta, gboolean batch)
+make_small (SkRoot *root, const SkSpot *own, const guint8 *data, gsize len, const SkMeta *meta,
+            gboolean batch)
 {
-  int fd = openat (own->dir, own->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), errnum;
+  int fd = openat (own->dir, own->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600),
+      errnum;
 
   if (fd < 0)
     return -1;
@@ -308,11 +324,13 @@ make_small (SkRoot *root, const SkSpot *own, const guint8 *data, gsize len, cons
   return -1;
 }
 
-/* A named temporary file and a rename, not an unnamed one and a link: for 10 000 files of 1 000 bytes the two made 73 000 to
- * 90 000 against 79 000 to 107 000 a second on tmpfs, but 9 400 to 20 700 against 5 400 to 8 400 on ext4. */
+/* A named temporary file and a rename, not an unnamed one and a link: for 10 000 files of 1 000
+ * bytes the two made 73 000 to 90 000 against 79 000 to 107 000 a second on tmpfs, but 9 400 to 20
+ * 700 against 5 400 to 8 400 on ext4. */
 gboolean
-sk_target_write_small (SkRoot *root, const char *path, const guint8 *data, gsize len, const SkStat *expected,
-                       const SkMeta *meta, gboolean batch, const char *trash_batch, SkStat *out, GError **error)
+sk_target_write_small (SkRoot *root, const char *path, const guint8 *data, gsize len,
+                       const SkStat *expected, const SkMeta *meta, gboolean batch,
+                       const char *trash_batch, SkStat *out, GError **error)
 {
   g_auto(Change) change = { .to.dir = -1, .slot.dir = -1 };
   g_auto(Fd) tmp = { -1 }, file = { -1 };
@@ -347,8 +365,8 @@ sk_target_write_small (SkRoot *root, const char *path, const guint8 *data, gsize
 /* ---- links and directories ---- */
 
 gboolean
-sk_target_symlink (SkRoot *root, const char *path, const char *link, const SkStat *expected, gint64 mtime,
-                   const char *trash_batch, SkStat *out, GError **error)
+sk_target_symlink (SkRoot *root, const char *path, const char *link, const SkStat *expected,
+                   gint64 mtime, const char *trash_batch, SkStat *out, GError **error)
 {
   g_auto(Change) change = { .to.dir = -1, .slot.dir = -1 };
   g_auto(Fd) tmp = { -1 };
@@ -365,7 +383,8 @@ sk_target_symlink (SkRoot *root, const char *path, const char *link, const SkSta
     return FALSE;
   own_name (name, "new");
   if (symlinkat (link, tmp.fd, name) != 0)
-    return sk_write_fail (error, root, errno == EPERM ? EOPNOTSUPP : errno, "make the symbolic link", path);
+    return sk_write_fail (error, root, errno == EPERM ? EOPNOTSUPP : errno,
+                          "make the symbolic link", path);
   fill_times (mtime, times);
   utimensat (tmp.fd, name, times, AT_SYMLINK_NOFOLLOW);
 
@@ -409,14 +428,16 @@ sk_target_mkdir (SkRoot *root, const char *path, guint32 mode, SkStat *out, GErr
 }
 
 gboolean
-sk_target_set_meta (SkRoot *root, const char *path, const SkStat *expected, const SkMeta *meta, SkStat *out, GError **error)
+sk_target_set_meta (SkRoot *root, const char *path, const SkStat *expected, const SkMeta *meta,
+                    SkStat *out, GError **error)
 {
   g_auto(Change) change = { .to.dir = -1, .slot.dir = -1 };
   SkStat now;
   int errnum;
 
   if (is_absent (expected))
-    return sk_fail (error, SK_ERROR_CHANGED, "Metadata for a file that is not expected to be there");
+    return sk_fail (error, SK_ERROR_CHANGED,
+                    "Metadata for a file that is not expected to be there");
   if (!change_begin (&change, root, path, expected, error))
     return FALSE;
   if (!sk_spot_is (&change.to, expected, &now))
@@ -436,7 +457,8 @@ sk_target_set_meta (SkRoot *root, const char *path, const SkStat *expected, cons
 
 /* By way of .skerry/tmp: where it is not possible in one step, and where something is replaced. */
 static int
-move_through_tmp (Change *to, const SkSpot *from, const SkStat *expected_from, const SkStat *expected_to, GError **error)
+move_through_tmp (Change *to, const SkSpot *from, const SkStat *expected_from,
+                  const SkStat *expected_to, GError **error)
 {
   g_auto(Fd) tmp = { sk_dirs_open_own (to->root, SK_OWN_TMP, error) };
   char name[48];
@@ -471,11 +493,13 @@ is_itself (SkRoot *root, const SkSpot *to, const SkStat *expected_from)
   const SkRootAbilities *can = sk_root_abilities (root);
   SkStat there;
 
-  return (can->case_folding || can->normalising) && sk_stat_at (to->dir, to->name, &there) && there.ino == expected_from->ino;
+  return (can->case_folding || can->normalising) && sk_stat_at (to->dir, to->name, &there)
+         && there.ino == expected_from->ino;
 }
 
 static gboolean
-move (Change *to, const SkSpot *from, const SkStat *expected_from, const SkStat *expected_to, GError **error)
+move (Change *to, const SkSpot *from, const SkStat *expected_from, const SkStat *expected_to,
+      GError **error)
 {
   SkStat moved;
   int errnum;
@@ -489,10 +513,12 @@ move (Change *to, const SkSpot *from, const SkStat *expected_from, const SkStat 
 }
 
 gboolean
-sk_target_rename (SkRoot *root, const char *from, const SkStat *expected_from, const char *to, const SkStat *expected_to,
-                  const SkMeta *meta, const char *trash_batch, SkStat *out, GError **error)
+sk_target_rename (SkRoot *root, const char *from, const SkStat *expected_from, const char *to,
+                  const SkStat *expected_to, const SkMeta *meta, const char *trash_batch,
+                  SkStat *out, GError **error)
 {
-  g_auto(Change) source = { .to.dir = -1, .slot.dir = -1 }, target = { .to.dir = -1, .slot.dir = -1 };
+  g_auto(Change) source = { .to.dir = -1, .slot.dir = -1 },
+                  target = { .to.dir = -1, .slot.dir = -1 };
   int errnum = 0;
 
   if (is_absent (expected_from))
@@ -527,22 +553,26 @@ remove_directory (Change *change, const SkStat *expected, GError **error)
     return fail_change (change, ESTALE, "remove the folder", error);
   if (unlinkat (change->to.dir, change->to.name, AT_REMOVEDIR) != 0)
     /* Both mean that it is not empty. */
-    return sk_write_fail (error, change->root, errno == EEXIST ? ENOTEMPTY : errno, "remove the folder", change->path);
+    return sk_write_fail (error, change->root, errno == EEXIST ? ENOTEMPTY : errno,
+                          "remove the folder", change->path);
   sk_barrier_add_dir (change->root, change->to.dir);
   return TRUE;
 }
 
 gboolean
-sk_target_remove (SkRoot *root, const char *path, const SkStat *expected, const char *trash_batch, GError **error)
+sk_target_remove (SkRoot *root, const char *path, const SkStat *expected, const char *trash_batch,
+                  GError **error)
 {
   g_auto(Change) change = { .to.dir = -1, .slot.dir = -1 };
   SkStat moved;
   int errnum;
 
   if (is_absent (expected))
-    return sk_fail (error, SK_ERROR_CHANGED, "A removal of a file that is not expected to be there");
+    return sk_fail (error, SK_ERROR_CHANGED,
+                    "A removal of a file that is not expected to be there");
   if (expected->kind == SK_KIND_DIR)
-    return change_begin (&change, root, path, expected, error) && remove_directory (&change, expected, error);
+    return change_begin (&change, root, path, expected, error)
+           && remove_directory (&change, expected, error);
   if (!change_begin_replacing (&change, root, path, expected, trash_batch, error))
     return FALSE;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The trash of a root. A batch mirrors the paths of what was replaced or removed, with their names untouched; the second version of
- * one path in a batch goes to a batch of the same second with the next number, so that every path in the trash is an original
- * path, also one with a name of 255 bytes. */
+/* The trash of a root. A batch mirrors the paths of what was replaced or removed, with their names
+ * untouched; the second version of one path in a batch goes to a batch of the same second with the
+ * next number, so that every path in the trash is an original path, also one with a name of 255
+ * bytes. */
 #include "sk-write-private.h"
 
 #include <dirent.h>
@@ -26,7 +27,12 @@
 /* A write stamps mtime and ctime in one go; a move only the ctime. */
 #define SAME_STAMP_NS (G_GINT64_CONSTANT (10) * 1000 * 1000)
 
-typedef struct { guint64 ino; gint64 mtime; guint64 size; } SkTrashed;
+typedef struct
+{
+  guint64 ino;
+  gint64 mtime;
+  guint64 size;
+} SkTrashed;
 
 /* ---- names of batches ---- */
 
@@ -51,7 +57,8 @@ batch_time (const char *batch, gint64 *wall_us)
 
   if (strlen (batch) != BATCH_SIZE || batch[STAMP_SIZE] != '-'
       || strspn (batch + STAMP_SIZE + 1, "0123456789abcdef") != BATCH_SIZE - STAMP_SIZE - 1
-      || sscanf (batch, "%4d%2d%2dT%2d%2d%2dZ%n", &f[0], &f[1], &f[2], &f[3], &f[4], &f[5], &used) != 6
+      || sscanf (batch, "%4d%2d%2dT%2d%2d%2dZ%n", &f[0], &f[1], &f[2], &f[3], &f[4], &f[5], &used)
+             != 6
       || used != (int) STAMP_SIZE)
     return FALSE;
   when = g_date_time_new_utc (f[0], f[1], f[2], f[3], f[4], f[5]);
@@ -77,12 +84,14 @@ batch_step (const char *batch, guint step)
 static char *
 trash_path (const char *batch, const char *path)
 {
-  return path[0] != '\0' ? g_strconcat (SK_OWN_TRASH "/", batch, "/", path, NULL) : g_strconcat (SK_OWN_TRASH "/", batch, NULL);
+  return path[0] != '\0' ? g_strconcat (SK_OWN_TRASH "/", batch, "/", path, NULL)
+                         : g_strconcat (SK_OWN_TRASH "/", batch, NULL);
 }
 
 /* ---- into the trash ---- */
 
-/* The directory for @name below @batch. -1 without @error: the name or its directory's is taken there. */
+/* The directory for @name below @batch. -1 without @error: the name or its directory's is taken
+ * there. */
 static int
 slot_in (SkRoot *root, const char *batch, const char *parent, const char *name, GError **error)
 {
@@ -128,7 +137,8 @@ sk_trash_slot (SkRoot *root, const char *batch, const char *path, const char **n
         {
           g_autofree char *shown = sk_path_display (path);
 
-          g_propagate_prefixed_error (error, g_steal_pointer (&failed), "Cannot move \"%s\" to the trash: ", shown);
+          g_propagate_prefixed_error (error, g_steal_pointer (&failed),
+                                      "Cannot move \"%s\" to the trash: ", shown);
           return -1;
         }
     }
@@ -184,12 +194,19 @@ sk_trash_item_free (SkTrashItem *self)
   g_free (self);
 }
 
-typedef struct { const char *batch, *path; int dir; const char *name; SkStat stat; } Found;
+typedef struct
+{
+  const char *batch, *path;
+  int dir;
+  const char *name;
+  SkStat stat;
+} Found;
 typedef void (*FoundFunc) (SkRoot *root, const Found *found, gpointer data);
 
 /* One directory of a batch; its sub-directories are added to @dirs. */
 static void
-walk_dir (SkRoot *root, const char *batch, const char *below, GPtrArray *dirs, FoundFunc func, gpointer data)
+walk_dir (SkRoot *root, const char *batch, const char *below, GPtrArray *dirs, FoundFunc func,
+          gpointer data)
 {
   g_autofree char *path = trash_path (batch, below);
   int fd = sk_root_openat (root, path, O_RDONLY | O_DIRECTORY);
@@ -220,9 +237,11 @@ walk_dir (SkRoot *root, const char *batch, const char *below, GPtrArray *dirs, F
   closedir (dir);
 }
 
-/* Everything in @batch that is not a directory. The directories, parents before children. (transfer full) */
+/* Everything in @batch that is not a directory. The directories, parents before children. (transfer
+ * full) */
 static GPtrArray *
-walk_batch (SkRoot *root, const char *batch, GCancellable *cancellable, FoundFunc func, gpointer data)
+walk_batch (SkRoot *root, const char *batch, GCancellable *cancellable, FoundFunc func,
+            gpointer data)
 {
   GPtrArray *dirs = g_ptr_array_new_with_free_func (g_free);
 
@@ -299,7 +318,8 @@ collect (SkRoot *root, FoundFunc func, GError **error)
   items = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_trash_item_free);
   for (guint i = 0; i < batches->len; i++)
     {
-      g_autoptr(GPtrArray) dirs = walk_batch (root, g_ptr_array_index (batches, i), NULL, func, items);
+      g_autoptr(GPtrArray) dirs
+          = walk_batch (root, g_ptr_array_index (batches, i), NULL, func, items);
     }
   g_ptr_array_sort (items, compare_items);
   return g_steal_pointer (&items);
@@ -323,7 +343,8 @@ differs_from_note (SkRoot *root, const SkStat *stat)
 
   for (guint i = 0; i < G_N_ELEMENTS (state->trashed); i++)
     {
-      const SkTrashed *note = state->trashed[i] != NULL ? g_hash_table_lookup (state->trashed[i], &key) : NULL;
+      const SkTrashed *note
+          = state->trashed[i] != NULL ? g_hash_table_lookup (state->trashed[i], &key) : NULL;
 
       if (note != NULL)
         return note->mtime != stat->mtime || note->size != stat->size;
@@ -343,8 +364,8 @@ add_touched (SkRoot *root, const Found *found, gpointer data)
     return;
   differs = differs_from_note (root, stat);
   if (differs < 0)
-    differs = batch_time (found->batch, &when) && stat->mtime / 1000 >= when && stat->mtime <= stat->ctime
-              && stat->ctime - stat->mtime < SAME_STAMP_NS;
+    differs = batch_time (found->batch, &when) && stat->mtime / 1000 >= when
+              && stat->mtime <= stat->ctime && stat->ctime - stat->mtime < SAME_STAMP_NS;
   if (differs > 0)
     add_item (root, found, data);
 }
@@ -354,7 +375,8 @@ sk_trash_touched (SkRoot *root)
 {
   GPtrArray *items = collect (root, add_touched, NULL);
 
-  return items != NULL ? items : g_ptr_array_new_with_free_func ((GDestroyNotify) sk_trash_item_free);
+  return items != NULL ? items
+                       : g_ptr_array_new_with_free_func ((GDestroyNotify) sk_trash_item_free);
 }
 
 /* ---- out of the trash ---- */
@@ -369,7 +391,8 @@ sk_trash_restore (SkRoot *root, const SkTrashItem *item, const char *to_path, GE
 
   if (!batch_time (item->batch, &when))
     return sk_fail (error, SK_ERROR_USAGE, "There is no such batch in the trash");
-  if (!sk_path_check (item->path, strlen (item->path), error) || !sk_path_check (to_path, strlen (to_path), error))
+  if (!sk_path_check (item->path, strlen (item->path), error)
+      || !sk_path_check (to_path, strlen (to_path), error))
     return FALSE;
   from_path = trash_path (item->batch, item->path);
   from.dir = sk_root_open_parent (root, from_path, &from.name, error);
@@ -397,8 +420,8 @@ sk_trash_restore (SkRoot *root, const SkTrashItem *item, const char *to_path, GE
 
 typedef struct
 {
-  gboolean all;            /* the batch is older than is kept */
-  GHashTable *seen;        /* paths of which the day's newest version was met */
+  gboolean all;     /* the batch is older than is kept */
+  GHashTable *seen; /* paths of which the day's newest version was met */
   guint removed;
 } Expiry;
 
@@ -439,7 +462,8 @@ sk_trash_expire (SkRoot *root, gint64 wall_us, gint64 keep_us, GCancellable *can
   gint64 day = G_MAXINT64;
 
   /* Newest first. */
-  for (guint i = batches != NULL ? batches->len : 0; i-- > 0 && !g_cancellable_is_cancelled (cancellable);)
+  for (guint i = batches != NULL ? batches->len : 0;
+       i-- > 0 && !g_cancellable_is_cancelled (cancellable);)
     {
       const char *batch = g_ptr_array_index (batches, i);
       g_autoptr(GPtrArray) dirs = NULL;

@@ -12,7 +12,11 @@
 /* The kernel's own limit for a list of names and for a value (XATTR_LIST_MAX, XATTR_SIZE_MAX). */
 #define KERNEL_MAX 65536u
 
-typedef struct { char *name; GBytes *value; } Attribute;
+typedef struct
+{
+  char *name;
+  GBytes *value;
+} Attribute;
 
 static void
 attribute_free (gpointer data)
@@ -79,7 +83,7 @@ sk_xattr_read (int fd, int *errnum)
       const Attribute *attribute = g_ptr_array_index (names, i);
       gssize n = fgetxattr (fd, attribute->name, buffer, KERNEL_MAX);
 
-      if (n < 0 && errno == ENODATA)       /* removed since it was listed */
+      if (n < 0 && errno == ENODATA) /* removed since it was listed */
         continue;
       if (n < 0)
         *errnum = errno;
@@ -117,7 +121,8 @@ parse (GBytes *value)
       const guint8 *bytes = sk_reader_blob (&reader, KERNEL_MAX, &len);
       Attribute *attribute;
 
-      if (reader.failed || !g_str_has_prefix (name, PREFIX) || name[strlen (PREFIX)] == '\0' || strcmp (last, name) >= 0)
+      if (reader.failed || !g_str_has_prefix (name, PREFIX) || name[strlen (PREFIX)] == '\0'
+          || strcmp (last, name) >= 0)
         return NULL;
       attribute = g_new0 (Attribute, 1);
       attribute->name = g_steal_pointer (&name);
@@ -156,7 +161,8 @@ remove_others (int fd, GPtrArray *wanted)
     {
       const Attribute *attribute = g_ptr_array_index (present, i);
 
-      if (!is_among (wanted, attribute->name) && fremovexattr (fd, attribute->name) != 0 && errno != ENODATA)
+      if (!is_among (wanted, attribute->name) && fremovexattr (fd, attribute->name) != 0
+          && errno != ENODATA)
         return errno;
     }
   return 0;

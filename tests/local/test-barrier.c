@@ -3,12 +3,16 @@
 
 #define MANY 200u
 
-typedef struct { int files, dirs, systems; } Syncs;
+typedef struct
+{
+  int files, dirs, systems;
+} Syncs;
 
 static Syncs
 syncs_since (void)
 {
-  Syncs syncs = { g_atomic_int_get (&sk_write_hooks.file_syncs), g_atomic_int_get (&sk_write_hooks.dir_syncs),
+  Syncs syncs = { g_atomic_int_get (&sk_write_hooks.file_syncs),
+                  g_atomic_int_get (&sk_write_hooks.dir_syncs),
                   g_atomic_int_get (&sk_write_hooks.fs_syncs) };
 
   sk_write_hooks.file_syncs = sk_write_hooks.dir_syncs = sk_write_hooks.fs_syncs = 0;
@@ -53,20 +57,23 @@ test_covers (void)
   g_assert_cmpint (syncs.files + syncs.dirs + syncs.systems, ==, 0);
   syncs = barrier (tree);
   g_assert_cmpint (syncs.files, ==, 3);
-  g_assert_cmpint (syncs.dirs, ==, 3);         /* d, e, and the root in which they were made */
+  g_assert_cmpint (syncs.dirs, ==, 3); /* d, e, and the root in which they were made */
   g_assert_cmpint (syncs.systems, ==, 0);
   syncs = barrier (tree);
   g_assert_cmpint (syncs.files + syncs.dirs + syncs.systems, ==, 0);
 
-  /* A replacement changes two directories: d, the trash's; the trash's batch was made in two more. */
+  /* A replacement changes two directories: d, the trash's; the trash's batch was made in two more.
+   */
   g_assert_true (write_small (tree, "d/a", "y", &stat, &stat, &error));
   syncs = barrier (tree);
   g_assert_cmpint (syncs.files, ==, 1);
   g_assert_cmpint (syncs.dirs, ==, 4);
 
-  g_assert_true (sk_target_rename (tree->root, "d/a", &stat, "e/b", NULL, NULL, BATCH, &stat, &error));
+  g_assert_true (
+      sk_target_rename (tree->root, "d/a", &stat, "e/b", NULL, NULL, BATCH, &stat, &error));
   g_assert_cmpint (barrier (tree).dirs, ==, 2);
-  g_assert_true (sk_target_set_meta (tree->root, "e/b", &stat, &(SkMeta) { 0600, 5, NULL }, &stat, &error));
+  g_assert_true (
+      sk_target_set_meta (tree->root, "e/b", &stat, &(SkMeta) { 0600, 5, NULL }, &stat, &error));
   g_assert_cmpint (barrier (tree).files, ==, 1);
   stat = given (tree, "e/c", "x");
   given (tree, "e/d", "x");
@@ -96,7 +103,8 @@ test_single (void)
   Syncs syncs;
 
   g_assert_true (sk_partial_write (partial, 0, (const guint8 *) "abc", 3, &error));
-  g_assert_true (sk_target_place (tree->root, partial, "d/f", NULL, &plain_meta, FALSE, BATCH, &stat, &error));
+  g_assert_true (
+      sk_target_place (tree->root, partial, "d/f", NULL, &plain_meta, FALSE, BATCH, &stat, &error));
   sk_partial_close (partial);
   syncs = syncs_since ();
   g_assert_cmpint (syncs.files, ==, 1);
@@ -145,7 +153,8 @@ test_many (void)
   g_assert_cmpuint (count_descriptors (), <=, before);
 }
 
-/* After a slow syncfs, and on network mounts at all times: one by one, early, so that descriptors stay bounded. */
+/* After a slow syncfs, and on network mounts at all times: one by one, early, so that descriptors
+ * stay bounded. */
 static void
 test_no_syncfs (void)
 {
@@ -172,7 +181,8 @@ test_no_syncfs (void)
     }
 }
 
-/* What could not be made durable is told, also when it was tried early; and not by a later barrier. */
+/* What could not be made durable is told, also when it was tried early; and not by a later barrier.
+ */
 static void
 test_failure (void)
 {
@@ -187,8 +197,8 @@ test_failure (void)
       sk_root_test_abilities (tree->root)->network = i == 2;
       sk_write_hooks.sync_errnum = EIO;
       place_many (tree, "d", counts[i]);
-      g_assert_false (sk_target_write_small (tree->root, "single", (const guint8 *) "x", 1, NULL, &plain_meta, FALSE, BATCH, &stat,
-                                             &error));
+      g_assert_false (sk_target_write_small (tree->root, "single", (const guint8 *) "x", 1, NULL,
+                                             &plain_meta, FALSE, BATCH, &stat, &error));
       assert_code (error, SK_ERROR_IO, "single");
       g_assert_false (tree_has (tree, "single"));
       if (i == 2)
@@ -203,7 +213,11 @@ test_failure (void)
 
 /* ---- several threads ---- */
 
-typedef struct { Tree *tree; guint number; } Worker;
+typedef struct
+{
+  Tree *tree;
+  guint number;
+} Worker;
 
 static gpointer
 work (gpointer data)

@@ -86,7 +86,8 @@ static void
 test_leftovers (void)
 {
   g_autoptr(Tree) tree = tree_new_prepared ();
-  g_autofree char *path = partial_path (), *full = tree_path (tree, path), *mine = tree_path (tree, "mine");
+  g_autofree char *path = partial_path (), *full = tree_path (tree, path),
+                  *mine = tree_path (tree, "mine");
   g_autoptr(GError) error = NULL;
   SkPartial *partial;
 
@@ -171,7 +172,8 @@ test_copies (void)
   tree_write (other, "d/source", data, 3 * MEGA);
   chunk_of (&key, data + MEGA, MEGA, &whole);
   chunk_of (&key, data + 4711, 70001, &odd);
-  g_assert_true (sk_partial_copy (partial, MEGA, other->root, "d/source", MEGA, &whole, &key, &error));
+  g_assert_true (
+      sk_partial_copy (partial, MEGA, other->root, "d/source", MEGA, &whole, &key, &error));
   g_assert_no_error (error);
   g_assert_true (sk_partial_has (partial, MEGA, &whole, &key));
   g_assert_true (sk_partial_copy (partial, 99, other->root, "d/source", 4711, &odd, &key, &error));
@@ -195,7 +197,8 @@ test_source_changed (void)
   chunk_of (&key, data, MEGA, &ref);
   g_assert_false (sk_partial_copy (partial, 0, tree->root, "d/source", MEGA, &ref, &key, &error));
   assert_code (error, SK_ERROR_CHANGED, "d/source");
-  g_assert_false (sk_partial_copy (partial, 0, tree->root, "d/source", 2 * MEGA - 1, &ref, &key, &error));
+  g_assert_false (
+      sk_partial_copy (partial, 0, tree->root, "d/source", 2 * MEGA - 1, &ref, &key, &error));
   assert_code (error, SK_ERROR_CHANGED, "d/source");
   g_assert_false (sk_partial_copy (partial, 0, tree->root, "link/source", 0, &ref, &key, &error));
   assert_code (error, SK_ERROR_CHANGED, "link/source");
@@ -238,11 +241,13 @@ test_disk_full (void)
   g_assert_true (sk_partial_write (partial, 0, data, MEGA, &error));
   g_assert_false (sk_partial_write (partial, MEGA, data + MEGA, 3 * MEGA, &error));
   assert_code (error, SK_ERROR_NO_SPACE, tree->top);
-  g_assert_false (sk_target_write_small (tree->root, "big", data, 2 * MEGA, NULL, &plain_meta, TRUE, BATCH, &stat, &error));
+  g_assert_false (sk_target_write_small (tree->root, "big", data, 2 * MEGA, NULL, &plain_meta, TRUE,
+                                         BATCH, &stat, &error));
   assert_code (error, SK_ERROR_NO_SPACE, tree->top);
   sk_partial_close (partial);
-  g_assert_cmpuint (tree_count (tree, ""), ==, 1);             /* the ballast: nothing partial is visible */
-  g_assert_cmpuint (tree_count (tree, SK_OWN_TMP), ==, 1);     /* and of the small one nothing is left */
+  g_assert_cmpuint (tree_count (tree, ""), ==, 1); /* the ballast: nothing partial is visible */
+  g_assert_cmpuint (tree_count (tree, SK_OWN_TMP), ==,
+                    1); /* and of the small one nothing is left */
 
   g_assert_cmpint (unlink (ballast), ==, 0);
   partial = open_partial (tree, 4 * MEGA);
@@ -250,7 +255,8 @@ test_disk_full (void)
   g_assert_true (sk_partial_has (partial, 0, &first, &key));
   g_assert_true (sk_partial_write (partial, MEGA, data + MEGA, 3 * MEGA, &error));
   g_assert_no_error (error);
-  g_assert_true (sk_target_place (tree->root, partial, "big", NULL, &plain_meta, FALSE, BATCH, &stat, &error));
+  g_assert_true (
+      sk_target_place (tree->root, partial, "big", NULL, &plain_meta, FALSE, BATCH, &stat, &error));
   g_assert_no_error (error);
   g_assert_cmpuint (stat.size, ==, 4 * MEGA);
   sk_partial_close (partial);

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Somebody else writes to the same path between two of our calls (RULES A11), on file systems that can exchange names, that can only
- * link, and that can do neither (RULES C16). */
+/* Somebody else writes to the same path between two of our calls (RULES A11), on file systems that
+ * can exchange names, that can only link, and that can do neither (RULES C16). */
 #include "write-support.h"
 
-enum { EXCHANGE, LINK, NEITHER, WAYS };
+enum
+{
+  EXCHANGE,
+  LINK,
+  NEITHER,
+  WAYS
+};
 
 typedef struct
 {
   Tree *tree;
   const char *path;
-  const char *when[2];       /* points */
-  const char *what[2];       /* text to save; NULL: remove; "+": append in place; "": nothing */
+  const char *when[2]; /* points */
+  const char *what[2]; /* text to save; NULL: remove; "+": append in place; "": nothing */
   guint next;
 } Person;
 
@@ -125,7 +131,8 @@ test_save_while_moving (void)
   g_assert_cmpuint (trash_count (tree, "old"), ==, 1);
 }
 
-/* Saved before the exchange, and again before it was undone: the last save is at its place, the one before in the trash. */
+/* Saved before the exchange, and again before it was undone: the last save is at its place, the one
+ * before in the trash. */
 static void
 test_save_twice (void)
 {
@@ -234,8 +241,8 @@ test_save_before_rename (void)
         Person person = { tree, "a", { "checked" }, { "saved" }, 0 };
 
         watch (&person);
-        g_assert_false (sk_target_rename (tree->root, "a", &from, replaced ? "b" : "c", replaced ? &to : NULL, NULL, BATCH, &out,
-                                          &error));
+        g_assert_false (sk_target_rename (tree->root, "a", &from, replaced ? "b" : "c",
+                                          replaced ? &to : NULL, NULL, BATCH, &out, &error));
         assert_code (error, SK_ERROR_CHANGED, "");
         assert_text (tree, "a", "saved");
         assert_text (tree, "b", "B");
@@ -260,7 +267,8 @@ test_save_at_rename_target (void)
         Person person = { tree, "b", { "checked", when[i] }, { "", "saved" }, 0 };
 
         watch (&person);
-        g_assert_false (sk_target_rename (tree->root, "a", &from, "b", &to, NULL, BATCH, &out, &error));
+        g_assert_false (
+            sk_target_rename (tree->root, "a", &from, "b", &to, NULL, BATCH, &out, &error));
         assert_code (error, SK_ERROR_CHANGED, "\"b\"");
         g_assert_cmpuint (person.next, ==, 2);
         assert_text (tree, "b", "saved");
@@ -299,7 +307,8 @@ test_edit_before_meta (void)
   Person person = { tree, "f", { "checked" }, { "+" }, 0 };
 
   watch (&person);
-  g_assert_false (sk_target_set_meta (tree->root, "f", &old, &(SkMeta) { 0600, 1, NULL }, &out, &error));
+  g_assert_false (
+      sk_target_set_meta (tree->root, "f", &old, &(SkMeta) { 0600, 1, NULL }, &out, &error));
   assert_code (error, SK_ERROR_CHANGED, "\"f\"");
   g_assert_cmpint (tree_stat (tree, "f").mtime, >, old.mtime);
   g_assert_cmpuint (tree_stat (tree, "f").mode, ==, old.mode);
@@ -318,7 +327,8 @@ test_fallbacks (void)
 
         /* Known from the probe, or found out in the act. */
         if (probed == 1 && way != EXCHANGE)
-          sk_root_test_abilities (tree->root)->rename_exchange = sk_root_test_abilities (tree->root)->rename_noreplace = FALSE;
+          sk_root_test_abilities (tree->root)->rename_exchange
+              = sk_root_test_abilities (tree->root)->rename_noreplace = FALSE;
         old = given (tree, "f", "one");
         g_assert_true (write_small (tree, "f", "two", &old, &out, &error));
         g_assert_no_error (error);
@@ -337,7 +347,12 @@ test_fallbacks (void)
 
 /* ---- the old version stays readable ---- */
 
-typedef struct { Tree *tree; gint stop; guint reads, missing, wrong; } Reader;
+typedef struct
+{
+  Tree *tree;
+  gint stop;
+  guint reads, missing, wrong;
+} Reader;
 
 static gpointer
 read_on (gpointer data)
@@ -375,10 +390,12 @@ test_readable_throughout (void)
 
       for (guint i = 1; i < 200; i++)
         {
-          g_autofree char *text = g_strnfill (200, 'a' + (char) (i % 26)), *batch = sk_trash_new_batch ((gint64) i * G_USEC_PER_SEC);
+          g_autofree char *text = g_strnfill (200, 'a' + (char) (i % 26)),
+                          *batch = sk_trash_new_batch ((gint64) i * G_USEC_PER_SEC);
           g_autoptr(GError) error = NULL;
 
-          if (!sk_target_write_small (tree->root, "f", (const guint8 *) text, 200, &stat, &plain_meta, TRUE, batch, &stat, &error))
+          if (!sk_target_write_small (tree->root, "f", (const guint8 *) text, 200, &stat,
+                                      &plain_meta, TRUE, batch, &stat, &error))
             g_assert_no_error (error);
         }
       g_atomic_int_set (&reader.stop, 1);

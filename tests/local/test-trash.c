@@ -32,7 +32,8 @@ list (Tree *tree)
 static void
 test_names (void)
 {
-  g_autofree char *batch = sk_trash_new_batch (THEN), *odd = sk_trash_new_batch (G_MININT64), *late = sk_trash_new_batch (G_MAXINT64);
+  g_autofree char *batch = sk_trash_new_batch (THEN), *odd = sk_trash_new_batch (G_MININT64),
+                  *late = sk_trash_new_batch (G_MAXINT64);
 
   g_assert_true (g_str_has_prefix (batch, "20260102T030405Z-"));
   g_assert_cmpuint (strlen (batch), ==, 21);
@@ -40,7 +41,8 @@ test_names (void)
   g_assert_cmpuint (strlen (late), ==, 21);
 }
 
-/* Versions of one path in one batch, and a file where another's directory should be: every path stays as it was. */
+/* Versions of one path in one batch, and a file where another's directory should be: every path
+ * stays as it was. */
 static void
 test_collisions (void)
 {
@@ -140,13 +142,16 @@ test_staggered (void)
       g_autofree char *path = g_build_filename (SK_OWN_TRASH, item->batch, item->path, NULL);
       g_autofree char *text = tree_read (tree, path);
 
-      g_assert_true (g_strv_contains ((const char *const []) { "old", "day-3 last", "day-3 other", "today 1", "today 2", "tomorrow", NULL },
-                                      text));
+      g_assert_true (
+          g_strv_contains ((const char *const[]) { "old", "day-3 last", "day-3 other", "today 1",
+                                                  "today 2", "tomorrow", NULL },
+                           text));
     }
   assert_text (tree, SK_OWN_TRASH "/not a batch", "stays");
 
   /* All of it, and the directories too. */
-  g_assert_cmpuint (sk_trash_expire (tree->root, noon + 100 * DAY, 30 * DAY, NULL), ==, G_N_ELEMENTS (expected));
+  g_assert_cmpuint (sk_trash_expire (tree->root, noon + 100 * DAY, 30 * DAY, NULL), ==,
+                    G_N_ELEMENTS (expected));
   {
     g_autofree char *top = tree_path (tree, SK_OWN_TRASH);
     g_autoptr(GDir) dir = g_dir_open (top, 0, NULL);
@@ -161,7 +166,8 @@ static void
 test_expire_stays_inside (void)
 {
   g_autoptr(Tree) tree = tree_new_prepared (), outside = tree_new ();
-  g_autofree char *inner = g_build_filename (SK_OWN_TRASH, BATCH, NULL), *links = tree_path (tree, SK_OWN_TRASH "/20260102T030405Z-0000");
+  g_autofree char *inner = g_build_filename (SK_OWN_TRASH, BATCH, NULL),
+                  *links = tree_path (tree, SK_OWN_TRASH "/20260102T030405Z-0000");
   g_autofree char *link = g_build_filename (inner, "link", NULL);
 
   tree_text (outside, "precious", "gold");
@@ -206,13 +212,15 @@ test_any_file (void)
     {
       SkStat stat = given (tree, paths[i], "x");
 
-      g_assert_true (sk_target_set_meta (tree->root, paths[i], &stat, &(SkMeta) { modes[i], 1, NULL }, &stat, &error));
+      g_assert_true (sk_target_set_meta (tree->root, paths[i], &stat,
+                                         &(SkMeta) { modes[i], 1, NULL }, &stat, &error));
       g_assert_true (sk_target_remove (tree->root, paths[i], &stat, BATCH, &error));
       g_assert_no_error (error);
     }
   items = list (tree);
   g_assert_cmpuint (items->len, ==, G_N_ELEMENTS (paths));
-  g_assert_cmpuint (sk_trash_expire (tree->root, THEN + 100 * DAY, DAY, NULL), ==, G_N_ELEMENTS (paths));
+  g_assert_cmpuint (sk_trash_expire (tree->root, THEN + 100 * DAY, DAY, NULL), ==,
+                    G_N_ELEMENTS (paths));
   be_oneself ();
 }
 
@@ -232,7 +240,8 @@ static void
 tree_set_mtime (Tree *tree, const char *path, gint64 mtime)
 {
   g_autofree char *full = tree_path (tree, path);
-  struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { mtime / 1000000000, mtime % 1000000000 } };
+  struct timespec times[2]
+      = { { .tv_nsec = UTIME_OMIT }, { mtime / 1000000000, mtime % 1000000000 } };
 
   g_assert_cmpint (utimensat (AT_FDCWD, full, times, 0), ==, 0);
 }
@@ -255,7 +264,8 @@ test_open_handle (void)
   for (guint i = 0; i < 4; i++)
     {
       g_autoptr(Tree) tree = tree_new_prepared ();
-      g_autofree char *full = tree_path (tree, "d/f"), *batch = sk_trash_new_batch (g_get_real_time ());
+      g_autofree char *full = tree_path (tree, "d/f"),
+                      *batch = sk_trash_new_batch (g_get_real_time ());
       g_autoptr(GError) error = NULL;
       SkStat stat = given (tree, "d/f", "text"), out;
       int fd = open (full, O_RDWR | O_CLOEXEC);
@@ -264,7 +274,8 @@ test_open_handle (void)
       if (i % 2 == 0)
         g_assert_true (sk_target_remove (tree->root, "d/f", &stat, batch, &error));
       else
-        g_assert_true (sk_target_write_small (tree->root, "d/f", (const guint8 *) "new", 3, &stat, &plain_meta, TRUE, batch, &out, &error));
+        g_assert_true (sk_target_write_small (tree->root, "d/f", (const guint8 *) "new", 3, &stat,
+                                              &plain_meta, TRUE, batch, &out, &error));
       g_assert_no_error (error);
       if (i >= 2)
         forget (tree);
@@ -300,13 +311,15 @@ test_untouched (void)
   for (guint next = 0; next < 2; next++)
     {
       g_autoptr(Tree) tree = tree_new_prepared ();
-      g_autofree char *batch = sk_trash_new_batch (g_get_real_time () - 10 * SECOND), *a = tree_path (tree, "a"), *b = tree_path (tree, "b");
+      g_autofree char *batch = sk_trash_new_batch (g_get_real_time () - 10 * SECOND),
+                      *a = tree_path (tree, "a"), *b = tree_path (tree, "b");
       g_autofree char *in_trash = NULL;
       g_autoptr(GError) error = NULL;
       SkMeta future = { 0644, (g_get_real_time () + DAY) * 1000, NULL };
       SkStat stat;
 
-      g_assert_true (sk_target_write_small (tree->root, "a", (const guint8 *) "x", 1, NULL, &future, TRUE, batch, &stat, &error));
+      g_assert_true (sk_target_write_small (tree->root, "a", (const guint8 *) "x", 1, NULL, &future,
+                                            TRUE, batch, &stat, &error));
       g_assert_true (sk_target_remove (tree->root, "a", &stat, batch, &error));
       in_trash = g_build_filename (tree->top, SK_OWN_TRASH, batch, "a", NULL);
       g_assert_cmpint (chmod (in_trash, 0600), ==, 0);

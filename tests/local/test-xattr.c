@@ -22,15 +22,15 @@ test_parse (void)
 
   g_assert_true (CHECK (""));
   g_assert_true (CHECK (two));
-  g_assert_false (CHECK ("\006user.b\000\006user.a\000"));      /* not sorted */
-  g_assert_false (CHECK ("\006user.a\000\006user.a\000"));      /* twice */
+  g_assert_false (CHECK ("\006user.b\000\006user.a\000")); /* not sorted */
+  g_assert_false (CHECK ("\006user.a\000\006user.a\000")); /* twice */
   g_assert_false (CHECK ("\010system.a\001x"));
   g_assert_false (CHECK ("\013security.aa\001x"));
   g_assert_false (CHECK ("\012trusted.aa\001x"));
   g_assert_false (CHECK ("\005user.\001x"));
   g_assert_false (CHECK ("\000\000"));
   g_assert_false (CHECK ("\006use\0.a\000"));
-  g_assert_false (CHECK ("\006user.a\200\000"));                /* a longer form of 0 */
+  g_assert_false (CHECK ("\006user.a\200\000")); /* a longer form of 0 */
   /* A prefix is good only between two attributes. */
   for (gsize n = 0; n < sizeof two - 1; n++)
     g_assert_true (check (two, n) == (n == 0 || n == 9));

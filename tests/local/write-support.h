@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* For the tests of what changes the tree: a prepared root, one batch of the trash, and a person who does something between two steps. */
+/* For the tests of what changes the tree: a prepared root, one batch of the trash, and a person who
+ * does something between two steps. */
 #pragma once
 #include "local-support.h"
 #include "sk-write-private.h"
@@ -39,6 +40,14 @@ tree_stat (Tree *tree, const char *path)
   return stat;
 }
 
+/* Also the mode. */
+static inline void
+assert_same (const SkStat *a, const SkStat *b)
+{
+  g_assert_true (sk_stat_same (a, b));
+  g_assert_cmpuint (a->mode, ==, b->mode);
+}
+
 static inline char *
 tree_read (Tree *tree, const char *path)
 {
@@ -50,16 +59,21 @@ tree_read (Tree *tree, const char *path)
   return text;
 }
 
-#define assert_text(tree, path, text) \
-  G_STMT_START { g_autofree char *text_ = tree_read (tree, path); g_assert_cmpstr (text_, ==, text); } G_STMT_END
+#define assert_text(tree, path, text)                                                              \
+  G_STMT_START                                                                                     \
+  {                                                                                                \
+    g_autofree char *text_ = tree_read (tree, path);                                               \
+    g_assert_cmpstr (text_, ==, text);                                                             \
+  }                                                                                                \
+  G_STMT_END
 #define assert_trash(tree, path, text) assert_text (tree, SK_OWN_TRASH "/" BATCH "/" path, text)
-#define assert_code(error, code_, part) \
-  G_STMT_START \
-    { \
-      g_assert_error (error, SK_ERROR, code_); \
-      g_assert_nonnull (strstr ((error)->message, part)); \
-      g_clear_error (&(error)); \
-    } \
+#define assert_code(error, code_, part)                                                            \
+  G_STMT_START                                                                                     \
+  {                                                                                                \
+    g_assert_error (error, SK_ERROR, code_);                                                       \
+    g_assert_nonnull (strstr ((error)->message, part));                                            \
+    g_clear_error (&(error));                                                                      \
+  }                                                                                                \
   G_STMT_END
 
 /* Files in @path; CACHEDIR.TAG and directories do not count. */
@@ -112,10 +126,11 @@ person_removes (Tree *tree, const char *path)
 }
 
 static inline gboolean
-write_small (Tree *tree, const char *path, const char *text, const SkStat *expected, SkStat *out, GError **error)
+write_small (Tree *tree, const char *path, const char *text, const SkStat *expected, SkStat *out,
+             GError **error)
 {
-  return sk_target_write_small (tree->root, path, (const guint8 *) text, strlen (text), expected, &plain_meta, TRUE, BATCH, out,
-                                error);
+  return sk_target_write_small (tree->root, path, (const guint8 *) text, strlen (text), expected,
+                                &plain_meta, TRUE, BATCH, out, error);
 }
 
 /* Puts a file there as the engine does. */
