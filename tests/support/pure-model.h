@@ -147,6 +147,7 @@ node_at (Device *d, const char *path)
     return node;
   node = g_new0 (Node, 1);
   node->path = g_strdup (path);
+  node->visible.winner = node->visible.meta = -1;    /* nothing */
   node->entries = g_ptr_array_new ();
   node->virtuals = g_ptr_array_new ();
   node->maximal = g_ptr_array_new ();

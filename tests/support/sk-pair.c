@@ -73,7 +73,7 @@ sk_fleet_run (SkFleet *self, guint i, const char *command, const char *format, .
   if (format != NULL)
     {
       va_start (list, format);
-      args = g_variant_new_va (format, NULL, &list);
+      args = g_variant_new_parsed_va (format, &list);
       va_end (list);
     }
   reply = sk_session_command (self->devices[i], command, args, NULL, NULL, NULL, &error);
