@@ -37,7 +37,9 @@ gather_facts (Local *l, SkLocalFacts *facts, GError **error)
   gint64 content = 0;
 
   *facts = (SkLocalFacts) { .disk_kind = c->kind, .base_kind = node->base.kind, .target_kind = node->target.kind,
-                            .first_contact = c->first_contact };
+                            .first_contact = c->first_contact,
+                            .base_deleted = node->base.kind == SK_KIND_NONE && node->base.vector != NULL
+                                            && sk_vector_length (node->base.vector) > 0 };
   if (c->found != NULL)
     {
       gboolean has_content = c->kind == SK_KIND_FILE || c->kind == SK_KIND_SYMLINK;

@@ -42,7 +42,7 @@ test_tree (void)
   g_autoptr(SkFleet) fleet = sk_fleet_new (2, FALSE);
   g_autofree char *a = sk_fleet_path (fleet, 0, "f");
   g_autofree char *b = sk_fleet_path (fleet, 1, "f");
-  g_autofree char *old = g_build_filename (a, "dir1/file3", NULL), *new = g_build_filename (a, "moved", NULL);
+  g_autofree char *old = g_build_filename (a, "dir3/file3", NULL), *new = g_build_filename (a, "moved", NULL);
   g_autofree char *big = g_malloc (9 << 20);
   GRand *rand = g_rand_new_with_seed (7);
   g_autofree char *link = g_build_filename (a, "link", NULL), *empty = g_build_filename (a, "empty-dir", NULL);
