@@ -50,4 +50,5 @@
 #define SK_SNAPSHOT_PARTS_MAX (1u << 20)
 #define SK_MEMBER_RECORDS_MAX 4096u      /* kept; as many again signed by the recovery identity */
 #define SK_MEMBER_MAX 65536u             /* bytes of one membership record */
+#define SK_MEMBER_SET_MAX (4u << 20)     /* a device's copy of the records; 256 devices need 80 KiB */
 #define SK_SMALL_OBJECT_MAX (1u << 20)   /* marker, join messages, epoch objects */
