@@ -153,6 +153,7 @@ GVariant *ska_get_list (GVariant *dictionary, const char *key);
 GVariant *ska_get_dictionary (GVariant *dictionary, const char *key);
 
 /* printers: ska-print-*.c */
+void ska_print_note (SkaCli *cli, const char *text);
 void ska_print_nothing (SkaCli *cli, GVariant *reply);
 void ska_print_vault_new (SkaCli *cli, GVariant *reply);
 void ska_print_vault (SkaCli *cli, GVariant *reply);

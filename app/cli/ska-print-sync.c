@@ -162,7 +162,6 @@ ska_print_status (SkaCli *cli, GVariant *reply)
   g_autofree char *message = ska_escape (ska_get (reply, "message"));
   g_autofree char *vault_name = ska_escape (ska_get (vault, "name"));
   g_autofree char *device_name = ska_escape (ska_get (device, "name"));
-  g_autofree char *warning = ska_escape (ska_get (vault, "warning"));
   guint64 issues = ska_get_number (reply, "n-issues");
 
   fprintf (cli->out, "%s%s%s\n", state_text (ska_get (reply, "state")), *message != '\0' ? ": " : "", message);
@@ -174,8 +173,7 @@ ska_print_status (SkaCli *cli, GVariant *reply)
     }
   if (*vault_name != '\0')
     fprintf (cli->out, "Vault “%s”, device “%s”%s\n", vault_name, device_name, ska_get_flag (reply, "running") ? "" : ", no engine runs");
-  if (*warning != '\0')
-    fprintf (cli->out, "Note: %s.\n", warning);
+  ska_print_note (cli, ska_get (vault, "warning"));
   write_amounts (cli, reply);
   write_folders (cli, reply);
   write_others (cli, reply);

@@ -33,10 +33,17 @@ named (SkaCli *cli, const char *label, GVariant *reply, const char *name, const 
 static void
 warning (SkaCli *cli, GVariant *reply)
 {
-  g_autofree char *shown = ska_escape (ska_get (reply, "warning"));
+  ska_print_note (cli, ska_get (reply, "warning"));
+}
+
+/* A sentence of the engine, which may or may not bring its full stop. */
+void
+ska_print_note (SkaCli *cli, const char *text)
+{
+  g_autofree char *shown = ska_escape (text);
 
   if (*shown != '\0')
-    fprintf (cli->out, "Note: %s.\n", shown);
+    fprintf (cli->out, "Note: %s%s\n", shown, g_str_has_suffix (shown, ".") ? "" : ".");
 }
 
 void
@@ -226,11 +233,7 @@ ska_print_settings (SkaCli *cli, GVariant *reply)
   if (!g_variant_lookup (reply, "changed", "^a&s", &changed))
     return;
   for (guint i = 0; changed[i] != NULL; i++)
-    {
-      g_autofree char *shown = ska_escape (changed[i]);
-
-      fprintf (cli->out, "Note: %s.\n", shown);
-    }
+    ska_print_note (cli, changed[i]);
 }
 
 /* --- folders --- */

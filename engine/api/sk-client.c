@@ -64,7 +64,7 @@ static void
 serve (gpointer data)
 {
   Job *job = data;
-  SkControl *control = sk_control_new (job->self->session, job->self->home, job->error);
+  SkControl *control = sk_control_new (job->self->session, job->self->home, (job->self->flags & SK_CLIENT_WATCH) != 0, job->error);
 
   job->done = control != NULL;
   g_mutex_lock (&job->self->lock);
@@ -281,8 +281,13 @@ sk_client_command (SkClient *self, const char *name, GVariant *args, SkClientPro
 
   if (self->connection != NULL)
     return sk_control_call (self->connection, name, owned, progress, user_data, cancellable, error);
-  if (strcmp (name, "status") == 0 || strcmp (name, "report") == 0)
-    return sk_session_report (self->session);
+  if ((self->flags & SK_CLIENT_WATCH) != 0 && (strcmp (name, "status") == 0 || strcmp (name, "report") == 0))
+    {
+      g_autoptr(GVariant) report = sk_session_report (self->session);
+
+      if (g_variant_n_children (report) > 0)
+        return g_steal_pointer (&report);
+    }
   return sk_session_command (self->session, name, owned, progress, user_data, cancellable, error);
 }
 

@@ -50,7 +50,7 @@ struct _SkControl
   GDBusServer *server;
   GDBusNodeInfo *node;
   GThreadPool *pool;
-  gboolean stopping;
+  gboolean watching, stopping;
 
   GMutex lock;                   /* clients, calls */
   GPtrArray *clients;
@@ -181,10 +181,11 @@ find_client (SkControl *self, GDBusConnection *connection)
   return NULL;
 }
 
-static void
+/* FALSE: there is no report yet, or it may be an old one; then it is a command like others. */
+static gboolean
 answer_report (SkControl *self, const char *name, GDBusMethodInvocation *invocation)
 {
-  g_autoptr(GVariant) report = sk_session_report (self->session);
+  g_autoptr(GVariant) report = NULL;
 
   if (strcmp (name, "report") == 0)
     {
@@ -196,7 +197,13 @@ answer_report (SkControl *self, const char *name, GDBusMethodInvocation *invocat
         client->wants_reports = TRUE;
       g_mutex_unlock (&self->lock);
     }
+  if (!self->watching)
+    return FALSE;
+  report = sk_session_report (self->session);
+  if (g_variant_n_children (report) == 0)
+    return FALSE;
   g_dbus_method_invocation_return_value (invocation, g_variant_new ("(@a{sv})", report));
+  return TRUE;
 }
 
 static void
@@ -212,11 +219,8 @@ start_call (SkControl *self, GVariant *parameters, GDBusMethodInvocation *invoca
       g_dbus_method_invocation_take_error (invocation, g_error_new_literal (SK_ERROR, SK_ERROR_BUSY, "The engine is about to end"));
       return;
     }
-  if (strcmp (name, "status") == 0 || strcmp (name, "report") == 0)
-    {
-      answer_report (self, name, invocation);
-      return;
-    }
+  if ((strcmp (name, "status") == 0 || strcmp (name, "report") == 0) && answer_report (self, name, invocation))
+    return;
   call = g_new0 (Call, 1);
   call->connection = g_object_ref (g_dbus_method_invocation_get_connection (invocation));
   call->serial = g_dbus_message_get_serial (g_dbus_method_invocation_get_message (invocation));
@@ -362,12 +366,13 @@ listen_at (SkControl *self, GError **error)
 }
 
 SkControl *
-sk_control_new (SkSession *session, const char *home, GError **error)
+sk_control_new (SkSession *session, const char *home, gboolean watching, GError **error)
 {
   g_autoptr(SkControl) self = g_new0 (SkControl, 1);
 
   sk_control_register_errors ();
   self->session = session;
+  self->watching = watching;
   g_mutex_init (&self->lock);
   self->clients = g_ptr_array_new_with_free_func (client_free);
   self->calls = g_ptr_array_new ();

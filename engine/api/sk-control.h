@@ -7,8 +7,8 @@
 
 typedef struct _SkControl SkControl;
 /* Serves @session; on the thread-default context. Commands run on task threads, at most 16 at once; "status" and "report" are
- * answered at once. The home's lock is held by @session, so a socket that is there already was left by a crash and is replaced. */
-SkControl *sk_control_new (SkSession *session, const char *home, GError **error);
+ * answered at once from the latest report, when the session makes reports by itself (@watching). The home's lock is held by @session, so a socket that is there already was left by a crash and is replaced. */
+SkControl *sk_control_new (SkSession *session, const char *home, gboolean watching, GError **error);
 /* On the same thread. Takes no more calls, cancels those that run, waits for them and sends their answers. */
 void sk_control_free (SkControl *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkControl, sk_control_free)

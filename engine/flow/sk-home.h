@@ -52,9 +52,3 @@ gboolean sk_home_keep (SkHome *self, SkKeep *keep, GError **error);
 char *sk_home_key_file (SkHome *self, SkKeep keep);
 /* What every status says about PLAIN; "" for the others. (transfer full) */
 char *sk_home_keep_warning (SkHome *self, SkKeep keep);
-
-/* The recovery seed on the device that made the vault, until the person has proved to have written the words down. */
-gboolean sk_home_save_recovery (SkHome *self, SkKeep keep, const char *passphrase, const SkKey *seed, GError **error);
-gboolean sk_home_load_recovery (SkHome *self, const char *passphrase, SkKey *seed, GError **error);
-gboolean sk_home_has_recovery (SkHome *self);
-gboolean sk_home_forget_recovery (SkHome *self, GError **error);

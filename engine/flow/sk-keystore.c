@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The secret half of what a device keeps. Two slots (the device's keys; the recovery seed for as long as it is kept here), each in
- * one of three keeps. A slot's "keep" file says which one counts, so that a change of keep is never half done. */
+/* The secret half of what a device keeps, in one of three keeps. The file "keep" says which one counts, so that a change of keep is
+ * never half done. */
 #include "sk-home.h"
 
 #include <string.h>
 
 #include "sk-bytes.h"
-#include "sk-limits.h"
 #include "sk-seal.h"
 #include "sk-secret-service.h"
 
@@ -15,10 +14,11 @@
 #define BLOB_MAX 65536u
 #define KEEP_MAX 128u
 
-typedef struct { const char *what, *keep, *plain, *sealed, *label; } Slot;
-
-static const Slot keys_slot = { "keys", "keep", "keys", "keys.sealed", "Skerry: keys of a device" };
-static const Slot recovery_slot = { "recovery", "recovery.keep", "recovery", "recovery.sealed", "Skerry: recovery phrase, not yet checked" };
+#define KEEP_FILE "keep"
+#define PLAIN_FILE "keys"
+#define SEALED_FILE "keys.sealed"
+#define ITEM_WHAT "keys"
+#define ITEM_LABEL "Skerry: keys of a device"
 
 const char *
 sk_keep_name (SkKeep keep)
@@ -31,9 +31,9 @@ sk_keep_name (SkKeep keep)
 /* --- the keep file: "keyring <32 hex>\n", "passphrase\n", "plain\n" --- */
 
 static gboolean
-read_keep (SkHome *home, const Slot *slot, SkKeep *keep, SkId *item, GError **error)
+read_keep (SkHome *home, SkKeep *keep, SkId *item, GError **error)
 {
-  g_autoptr(GBytes) bytes = sk_home_read_file (home, slot->keep, KEEP_MAX, error);
+  g_autoptr(GBytes) bytes = sk_home_read_file (home, KEEP_FILE, KEEP_MAX, error);
   g_autofree char *text = NULL;
   g_auto(GStrv) words = NULL;
 
@@ -52,11 +52,11 @@ read_keep (SkHome *home, const Slot *slot, SkKeep *keep, SkId *item, GError **er
       *keep = i;
       return TRUE;
     }
-  return sk_fail (error, SK_ERROR_CORRUPT, "The file “%s” of the home is damaged; it should say where the keys are", slot->keep);
+  return sk_fail (error, SK_ERROR_CORRUPT, "The file “" KEEP_FILE "” of the home is damaged; it should say where the keys are");
 }
 
 static gboolean
-write_keep (SkHome *home, const Slot *slot, SkKeep keep, const SkId *item, GError **error)
+write_keep (SkHome *home, SkKeep keep, const SkId *item, GError **error)
 {
   g_autofree char *text = NULL;
   char hex[SK_ID_HEX_SIZE];
@@ -64,67 +64,67 @@ write_keep (SkHome *home, const Slot *slot, SkKeep keep, const SkId *item, GErro
   sk_id_format (item, hex);
   text = g_strdup_printf ("%s%s%s\n", sk_keep_name (keep), keep == SK_KEEP_KEYRING ? " " : "",
                           keep == SK_KEEP_KEYRING ? hex : "");
-  return sk_home_write_file (home, slot->keep, text, strlen (text), error);
+  return sk_home_write_file (home, KEEP_FILE, text, strlen (text), error);
 }
 
-/* --- a slot --- */
+/* --- the secret as bytes --- */
 
 static gboolean
-put_secret (SkHome *home, const Slot *slot, SkKeep keep, const char *passphrase, const SkId *item, GBytes *secret, GError **error)
+put_secret (SkHome *home, SkKeep keep, const char *passphrase, const SkId *item, GBytes *secret, GError **error)
 {
   g_autoptr(GBytes) sealed = NULL;
   char hex[SK_ID_HEX_SIZE];
 
   if (keep == SK_KEEP_PLAIN)
-    return sk_home_write_file (home, slot->plain, g_bytes_get_data (secret, NULL), g_bytes_get_size (secret), error);
+    return sk_home_write_file (home, PLAIN_FILE, g_bytes_get_data (secret, NULL), g_bytes_get_size (secret), error);
   if (keep == SK_KEEP_KEYRING)
     {
       sk_id_format (item, hex);
-      return sk_secret_service_store (hex, slot->what, slot->label, secret, error);
+      return sk_secret_service_store (hex, ITEM_WHAT, ITEM_LABEL, secret, error);
     }
   if (passphrase == NULL || *passphrase == '\0')
     return sk_fail (error, SK_ERROR_USAGE, "The keys of this home are kept under a passphrase, and none was given");
   sealed = sk_passphrase_seal (passphrase, g_bytes_get_data (secret, NULL), g_bytes_get_size (secret), error);
   if (sealed == NULL)
     return FALSE;
-  return sk_home_write_file (home, slot->sealed, g_bytes_get_data (sealed, NULL), g_bytes_get_size (sealed), error);
+  return sk_home_write_file (home, SEALED_FILE, g_bytes_get_data (sealed, NULL), g_bytes_get_size (sealed), error);
 }
 
 static gboolean
-drop_secret (SkHome *home, const Slot *slot, SkKeep keep, const SkId *item, GError **error)
+drop_secret (SkHome *home, SkKeep keep, const SkId *item, GError **error)
 {
   char hex[SK_ID_HEX_SIZE];
 
   if (keep != SK_KEEP_KEYRING)
-    return sk_home_remove_file (home, keep == SK_KEEP_PLAIN ? slot->plain : slot->sealed, error);
+    return sk_home_remove_file (home, keep == SK_KEEP_PLAIN ? PLAIN_FILE : SEALED_FILE, error);
   sk_id_format (item, hex);
-  return sk_secret_service_clear (hex, slot->what, error);
+  return sk_secret_service_clear (hex, ITEM_WHAT, error);
 }
 
 static gboolean
-save_slot (SkHome *home, const Slot *slot, SkKeep keep, const char *passphrase, GBytes *secret, GError **error)
+save_secret (SkHome *home, SkKeep keep, const char *passphrase, GBytes *secret, GError **error)
 {
   SkKeep old = keep;
   SkId item;
   SkId old_item;
-  gboolean had = read_keep (home, slot, &old, &old_item, NULL);
+  gboolean had = read_keep (home, &old, &old_item, NULL);
 
   if (had && old == SK_KEEP_KEYRING)
     item = old_item;
   else
     sk_id_random (&item);
-  if (!put_secret (home, slot, keep, passphrase, &item, secret, error))
+  if (!put_secret (home, keep, passphrase, &item, secret, error))
     return FALSE;
   if (had && old == keep)
     return TRUE;
-  if (!write_keep (home, slot, keep, &item, error))
+  if (!write_keep (home, keep, &item, error))
     return FALSE;
   /* What is left behind when this fails is dead weight, not wrong: the keep file decides. */
-  return !had || drop_secret (home, slot, old, &old_item, error);
+  return !had || drop_secret (home, old, &old_item, error);
 }
 
 static GBytes *
-open_sealed (SkHome *home, const Slot *slot, const char *passphrase, GError **error)
+open_sealed (SkHome *home, const char *passphrase, GError **error)
 {
   g_autoptr(GBytes) sealed = NULL;
 
@@ -133,30 +133,30 @@ open_sealed (SkHome *home, const Slot *slot, const char *passphrase, GError **er
       sk_fail (error, SK_ERROR_WRONG_KEY, "The keys of this home are under a passphrase: give --passphrase-file or SKERRY_PASSPHRASE_FILE");
       return NULL;
     }
-  sealed = sk_home_read_file (home, slot->sealed, BLOB_MAX + 4096, error);
+  sealed = sk_home_read_file (home, SEALED_FILE, BLOB_MAX + 4096, error);
   if (sealed == NULL)
     return NULL;
   return sk_passphrase_open (passphrase, g_bytes_get_data (sealed, NULL), g_bytes_get_size (sealed), error);
 }
 
 static GBytes *
-load_slot (SkHome *home, const Slot *slot, const char *passphrase, SkKeep *keep, GError **error)
+load_secret (SkHome *home, const char *passphrase, SkKeep *keep, GError **error)
 {
   SkId item;
   char hex[SK_ID_HEX_SIZE];
 
-  if (!read_keep (home, slot, keep, &item, error))
+  if (!read_keep (home, keep, &item, error))
     return NULL;
   switch (*keep)
     {
     case SK_KEEP_PLAIN:
-      return sk_home_read_file (home, slot->plain, BLOB_MAX, error);
+      return sk_home_read_file (home, PLAIN_FILE, BLOB_MAX, error);
     case SK_KEEP_PASSPHRASE:
-      return open_sealed (home, slot, passphrase, error);
+      return open_sealed (home, passphrase, error);
     case SK_KEEP_KEYRING:
     default:
       sk_id_format (&item, hex);
-      return sk_secret_service_lookup (hex, slot->what, error);
+      return sk_secret_service_lookup (hex, ITEM_WHAT, error);
     }
 }
 
@@ -208,14 +208,14 @@ sk_home_save_secrets (SkHome *self, SkKeep keep, const char *passphrase, SkIdent
 {
   g_autoptr(GBytes) blob = build_blob (device, keys);
 
-  return save_slot (self, &keys_slot, keep, passphrase, blob, error);
+  return save_secret (self, keep, passphrase, blob, error);
 }
 
 gboolean
 sk_home_load_secrets (SkHome *self, const char *passphrase, SkIdentity **device, SkKeyring **keys, SkKeep *keep, GError **error)
 {
   SkKeep found = SK_KEEP_PLAIN;
-  g_autoptr(GBytes) blob = load_slot (self, &keys_slot, passphrase, &found, error);
+  g_autoptr(GBytes) blob = load_secret (self, passphrase, &found, error);
 
   if (blob == NULL || !parse_blob (blob, device, keys, error))
     return FALSE;
@@ -229,7 +229,7 @@ sk_home_keep (SkHome *self, SkKeep *keep, GError **error)
 {
   SkId item;
 
-  return read_keep (self, &keys_slot, keep, &item, error);
+  return read_keep (self, keep, &item, error);
 }
 
 char *
@@ -237,7 +237,7 @@ sk_home_key_file (SkHome *self, SkKeep keep)
 {
   if (keep == SK_KEEP_KEYRING)
     return NULL;
-  return sk_home_file (self, keep == SK_KEEP_PLAIN ? keys_slot.plain : keys_slot.sealed);
+  return sk_home_file (self, keep == SK_KEEP_PLAIN ? PLAIN_FILE : SEALED_FILE);
 }
 
 char *
@@ -272,51 +272,4 @@ sk_home_choose_keep (gboolean no_passphrase, const char *passphrase, SkKeep *kee
                     "keep them unprotected in a file that only you can read", local->message);
   *keep = SK_KEEP_KEYRING;
   return TRUE;
-}
-
-/* --- the recovery seed --- */
-
-gboolean
-sk_home_save_recovery (SkHome *self, SkKeep keep, const char *passphrase, const SkKey *seed, GError **error)
-{
-  g_autoptr(GBytes) secret = sk_secret_bytes (seed->bytes, sizeof seed->bytes);
-
-  return save_slot (self, &recovery_slot, keep, passphrase, secret, error);
-}
-
-gboolean
-sk_home_load_recovery (SkHome *self, const char *passphrase, SkKey *seed, GError **error)
-{
-  SkKeep keep;
-  g_autoptr(GBytes) secret = NULL;
-
-  if (!sk_home_has_recovery (self))
-    return sk_fail (error, SK_ERROR_NOT_FOUND,
-                    "This device does not keep the recovery phrase: only the one that made the vault does, until the phrase was checked");
-  secret = load_slot (self, &recovery_slot, passphrase, &keep, error);
-  if (secret == NULL)
-    return FALSE;
-  if (g_bytes_get_size (secret) != sizeof seed->bytes)
-    return sk_fail (error, SK_ERROR_CORRUPT, "The recovery phrase kept in this home is damaged");
-  memcpy (seed->bytes, g_bytes_get_data (secret, NULL), sizeof seed->bytes);
-  return TRUE;
-}
-
-gboolean
-sk_home_has_recovery (SkHome *self)
-{
-  return sk_home_has_file (self, recovery_slot.keep);
-}
-
-gboolean
-sk_home_forget_recovery (SkHome *self, GError **error)
-{
-  SkKeep keep;
-  SkId item;
-
-  if (!sk_home_has_recovery (self))
-    return TRUE;
-  if (!read_keep (self, &recovery_slot, &keep, &item, error) || !drop_secret (self, &recovery_slot, keep, &item, error))
-    return FALSE;
-  return sk_home_remove_file (self, recovery_slot.keep, error);
 }

@@ -229,38 +229,6 @@ test_choose (Fixture *f, gconstpointer data)
   g_assert_cmpint (g_get_monotonic_time () - start, <, G_USEC_PER_SEC);
 }
 
-static void
-test_recovery (Fixture *f, gconstpointer data)
-{
-  g_auto(SkKey) seed = { { 1, 2, 3, 250 } };
-  g_auto(SkKey) back = { 0 };
-  g_autoptr(GError) error = NULL;
-
-  g_assert_false (sk_home_has_recovery (f->home));
-  g_assert_false (sk_home_load_recovery (f->home, NULL, &back, &error));
-  g_assert_error (error, SK_ERROR, SK_ERROR_NOT_FOUND);
-  g_clear_error (&error);
-
-  g_assert_true (sk_home_save_recovery (f->home, SK_KEEP_PASSPHRASE, "pass", &seed, &error));
-  g_assert_no_error (error);
-  g_assert_true (sk_home_has_recovery (f->home));
-  g_assert_false (sk_home_load_recovery (f->home, "wrong", &back, &error));
-  g_assert_error (error, SK_ERROR, SK_ERROR_WRONG_KEY);
-  g_clear_error (&error);
-  g_assert_true (sk_home_load_recovery (f->home, "pass", &back, &error));
-  g_assert_cmpmem (&seed, sizeof seed, &back, sizeof back);
-
-  g_assert_true (sk_home_forget_recovery (f->home, &error));
-  g_assert_true (sk_home_forget_recovery (f->home, &error));
-  g_assert_no_error (error);
-  g_assert_false (sk_home_has_recovery (f->home));
-  {
-    g_autofree char *file = sk_home_file (f->home, "recovery.sealed");
-
-    g_assert_false (g_file_test (file, G_FILE_TEST_EXISTS));
-  }
-}
-
 /* --- with a session bus of our own; each in a process of its own, since the bus connection is one for a process --- */
 
 static GTestDBus *
@@ -357,8 +325,6 @@ start_keyring (const char *dir)
 static void
 check_in_keyring (Fixture *f)
 {
-  g_auto(SkKey) seed = { { 7 } };
-  g_auto(SkKey) back = { 0 };
   g_autoptr(GError) error = NULL;
   g_autofree char *plain = sk_home_file (f->home, "keys");
   SkKeep keep;
@@ -371,12 +337,6 @@ check_in_keyring (Fixture *f)
   g_assert_false (g_file_test (plain, G_FILE_TEST_EXISTS));
   assert_loads (f, NULL, SK_KEEP_KEYRING);
   g_assert_null (sk_home_key_file (f->home, keep));
-
-  g_assert_true (sk_home_save_recovery (f->home, keep, NULL, &seed, &error));
-  g_assert_true (sk_home_load_recovery (f->home, NULL, &back, &error));
-  g_assert_cmpmem (&seed, sizeof seed, &back, sizeof back);
-  g_assert_true (sk_home_forget_recovery (f->home, &error));
-  g_assert_no_error (error);
 
   /* From the keyring into a file: nothing stays behind there. */
   {
@@ -438,7 +398,6 @@ main (int argc, char **argv)
   ADD ("/keystore/change-of-keep", test_change);
   ADD ("/keystore/hostile", test_hostile);
   ADD ("/keystore/choose-without-bus", test_choose);
-  ADD ("/keystore/recovery", test_recovery);
   g_test_add_func ("/keystore/stuck", test_stuck);
   g_test_add_func ("/keystore/stuck/subprocess", test_stuck_process);
   g_test_add_func ("/keystore/keyring", test_keyring);

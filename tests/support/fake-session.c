@@ -290,6 +290,8 @@ sk_session_command (SkSession *self, const char *name, GVariant *args, SkProgres
   GVariant *reply = NULL;
   Script *script;
 
+  if (strcmp (name, "status") == 0 || strcmp (name, "report") == 0)
+    return sk_session_report (self);
   g_mutex_lock (&lock);
   script = script_of (name);
   g_free (script->args);
