@@ -405,8 +405,7 @@ is_ours (const char *name, GHashTable *wanted)
 
   if (sk_hash_parse (name, &hash, NULL))
     return wanted == NULL || !g_hash_table_contains (wanted, &hash);
-  return g_str_has_prefix (name, "new-") || g_str_has_prefix (name, "move-")
-         || g_str_has_prefix (name, "probe-");
+  return g_str_has_prefix (name, "new-") || g_str_has_prefix (name, "probe-");
 }
 
 void

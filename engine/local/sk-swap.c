@@ -157,6 +157,8 @@ sk_swap_relocate (SkRoot *root, const SkSpot *from, const SkSpot *to, const SkSt
   SkStat before;
   int errnum;
 
+  if (!able)
+    return EOPNOTSUPP;
   if (!sk_spot_is (from, expected, &before))
     return ESTALE;
   SK_WRITE_POINT ("checked");

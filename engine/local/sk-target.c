@@ -13,6 +13,7 @@
 
 #define NANOS G_GINT64_CONSTANT (1000000000)
 #define PROC_FD_SIZE 40u
+#define OWN_NAME_SIZE 24u
 
 /* A change to one path, while it is being made. */
 typedef struct
@@ -137,9 +138,9 @@ change_install (Change *self, const SkSpot *own, const SkStat *expected, GError 
 
 /* A name of our own in .skerry/tmp. */
 static void
-own_name (char out[48], const char *what)
+own_name (char out[OWN_NAME_SIZE])
 {
-  g_snprintf (out, 48, "%s-%08x%08x", what, g_random_int (), g_random_int ());
+  g_snprintf (out, OWN_NAME_SIZE, "new-%08x%08x", g_random_int (), g_random_int ());
 }
 
 /* ---- metadata ---- */
@@ -335,7 +336,7 @@ sk_target_write_small (SkRoot *root, const char *path, const guint8 *data, gsize
   g_auto(Change) change = { .to.dir = -1, .slot.dir = -1 };
   g_auto(Fd) tmp = { -1 }, file = { -1 };
   SkSwapResult result;
-  char name[48];
+  char name[OWN_NAME_SIZE];
   SkSpot own;
 
   if (!change_begin_replacing (&change, root, path, expected, trash_batch, error))
@@ -343,7 +344,7 @@ sk_target_write_small (SkRoot *root, const char *path, const guint8 *data, gsize
   tmp.fd = sk_dirs_open_own (root, SK_OWN_TMP, error);
   if (tmp.fd < 0)
     return FALSE;
-  own_name (name, "new");
+  own_name (name);
   own = (SkSpot) { tmp.fd, name };
   file.fd = make_small (root, &own, data, len, meta, batch);
   if (file.fd < 0)
@@ -372,7 +373,7 @@ sk_target_symlink (SkRoot *root, const char *path, const char *link, const SkSta
   g_auto(Fd) tmp = { -1 };
   struct timespec times[2];
   SkSwapResult result;
-  char name[48];
+  char name[OWN_NAME_SIZE];
 
   if (link[0] == '\0' || strlen (link) > SK_SYMLINK_MAX)
     return sk_fail (error, SK_ERROR_LIMIT, "A symbolic link has an empty or too long target");
@@ -381,7 +382,7 @@ sk_target_symlink (SkRoot *root, const char *path, const char *link, const SkSta
   tmp.fd = sk_dirs_open_own (root, SK_OWN_TMP, error);
   if (tmp.fd < 0)
     return FALSE;
-  own_name (name, "new");
+  own_name (name);
   if (symlinkat (link, tmp.fd, name) != 0)
     return sk_write_fail (error, root, errno == EPERM ? EOPNOTSUPP : errno,
                           "make the symbolic link", path);
@@ -455,30 +456,27 @@ sk_target_set_meta (SkRoot *root, const char *path, const SkStat *expected, cons
 
 /* ---- moving and removing ---- */
 
-/* By way of .skerry/tmp: where it is not possible in one step, and where something is replaced. */
-static int
-move_through_tmp (Change *to, const SkSpot *from, const SkStat *expected_from,
-                  const SkStat *expected_to, GError **error)
+/* By way of the trash: where it is not possible in one step, and where something is replaced. There
+ * it would stay, under its own path, if it could neither be put at its new place nor back. */
+static gboolean
+move_through_trash (Change *from, Change *to, const SkStat *expected_from, const SkStat *expected_to,
+                    const char *trash_batch, GError **error)
 {
-  g_auto(Fd) tmp = { sk_dirs_open_own (to->root, SK_OWN_TMP, error) };
-  char name[48];
-  SkSpot own;
   SkStat moved;
   int errnum;
 
-  if (tmp.fd < 0)
+  from->slot.dir = sk_trash_slot (from->root, trash_batch, from->path, &from->slot.name, error);
+  if (from->slot.dir < 0)
     return FALSE;
-  own_name (name, "move");
-  own = (SkSpot) { tmp.fd, name };
-  errnum = sk_swap_take (to->root, from, &own, expected_from, &moved);
+  errnum = sk_swap_take (from->root, &from->to, &from->slot, expected_from, &moved);
   if (errnum != 0)
-    return fail_change (to, errnum, "move to", error);
-  switch (change_install (to, &own, expected_to, error))
+    return fail_change (from, errnum, "move", error);
+  switch (change_install (to, &from->slot, expected_to, error))
     {
     case SK_SWAP_DONE:
       return TRUE;
     case SK_SWAP_KEPT:
-      sk_swap_put (to->root, &own, from);
+      sk_swap_put (from->root, &from->slot, &from->to);
       return FALSE;
     case SK_SWAP_LOST:
     default:
@@ -498,17 +496,16 @@ is_itself (SkRoot *root, const SkSpot *to, const SkStat *expected_from)
 }
 
 static gboolean
-move (Change *to, const SkSpot *from, const SkStat *expected_from, const SkStat *expected_to,
-      GError **error)
+move (Change *from, Change *to, const SkStat *expected_from, const SkStat *expected_to,
+      const char *trash_batch, GError **error)
 {
   SkStat moved;
-  int errnum;
+  int errnum = EOPNOTSUPP;
 
-  if (!is_absent (expected_to))
-    return move_through_tmp (to, from, expected_from, expected_to, error);
-  errnum = sk_swap_relocate (to->root, from, &to->to, expected_from, &moved);
+  if (is_absent (expected_to))
+    errnum = sk_swap_relocate (to->root, &from->to, &to->to, expected_from, &moved);
   if (errnum == EOPNOTSUPP || (errnum == EEXIST && is_itself (to->root, &to->to, expected_from)))
-    return move_through_tmp (to, from, expected_from, expected_to, error);
+    return move_through_trash (from, to, expected_from, expected_to, trash_batch, error);
   return errnum == 0 || fail_change (to, errnum, "move to", error);
 }
 
@@ -526,7 +523,7 @@ sk_target_rename (SkRoot *root, const char *from, const SkStat *expected_from, c
   if (!change_begin (&source, root, from, expected_from, error)
       || !change_begin_replacing (&target, root, to, expected_to, trash_batch, error))
     return FALSE;
-  if (!move (&target, &source.to, expected_from, expected_to, error))
+  if (!move (&source, &target, expected_from, expected_to, trash_batch, error))
     return FALSE;
   sk_barrier_add_dir (root, source.to.dir);
   sk_barrier_add_dir (root, target.to.dir);

@@ -251,6 +251,35 @@ test_save_before_rename (void)
       }
 }
 
+/* Saved before the move and again after it: both are there, the first one in the trash or, where it
+ * was moved in one step, at the new name. */
+static void
+test_save_around_rename (void)
+{
+  for (int way = 0; way < WAYS; way++)
+    for (guint replaced = 0; replaced < 2; replaced++)
+      {
+        g_autoptr(Tree) tree = tree_for (way);
+        g_autoptr(GError) error = NULL;
+        SkStat from = given (tree, "a", "A"), to = given (tree, "b", "B"), out;
+        Person person = { tree, "a", { "checked", "swapped" }, { "first save", "second save" }, 0 };
+
+        sk_root_test_abilities (tree->root)->rename_noreplace = way == EXCHANGE;
+        watch (&person);
+        g_assert_false (sk_target_rename (tree->root, "a", &from, replaced ? "b" : "c",
+                                          replaced ? &to : NULL, NULL, BATCH, &out, &error));
+        assert_code (error, SK_ERROR_CHANGED, "");
+        g_assert_cmpuint (person.next, ==, 2);
+        assert_text (tree, "a", "second save");
+        assert_text (tree, "b", "B");
+        if (way == EXCHANGE && !replaced)
+          assert_text (tree, "c", "first save");
+        else
+          g_assert_cmpuint (trash_count (tree, "first save"), ==, 1);
+        assert_tmp_empty (tree);
+      }
+}
+
 /* The file at the new name is saved meanwhile: before it was looked at, and after. */
 static void
 test_save_at_rename_target (void)
@@ -455,6 +484,7 @@ main (int argc, char **argv)
   g_test_add_func ("/race/rule-a11/save-before-remove", test_save_before_remove);
   g_test_add_func ("/race/rule-a11/save-around-remove", test_save_around_remove);
   g_test_add_func ("/race/rule-a11/save-before-rename", test_save_before_rename);
+  g_test_add_func ("/race/rule-a11/save-around-rename", test_save_around_rename);
   g_test_add_func ("/race/rule-a11/save-at-rename-target", test_save_at_rename_target);
   g_test_add_func ("/race/rule-a11/appears-before-create", test_appears_before_create);
   g_test_add_func ("/race/sit-B022/edit-before-meta", test_edit_before_meta);
