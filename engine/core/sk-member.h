@@ -12,7 +12,7 @@ typedef struct
   SkDeviceId added_by;           /* zero: by the recovery identity */
   gint64 added;                  /* unix seconds */
   gboolean revoked;
-  GArray *cut;                   /* revoked: SkPosition per writer of it */
+  GArray *cut;                   /* revoked: SkPosition per writer of it; of a writer not in it nothing counts */
 } SkDevice;
 
 typedef struct _SkMembers SkMembers;
@@ -22,8 +22,9 @@ SkMembers *sk_members_copy (SkMembers *self);
 void sk_members_free (SkMembers *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkMembers, sk_members_free)
 void sk_members_recovery_keys (SkMembers *self, SkPublicKey *sign_key, SkPublicKey *box_key);
-/* Adds a record; the order in which records arrive does not matter. FALSE only for bytes that do not parse;
- * a record whose signer is not (yet) known is kept and counts when its signer appears. *@is_new: not seen before. */
+/* Adds a record; the order in which records arrive does not matter. FALSE only for bytes that do not parse or belong to
+ * another vault, a false signature of the recovery identity, and above SK_MEMBER_RECORDS_MAX (SK_ERROR_LIMIT). A record
+ * whose signer is not (yet) known is kept and counts when its signer appears. *@is_new: not seen before; may be NULL. */
 gboolean sk_members_add (SkMembers *self, GBytes *record, gboolean *is_new, GError **error);
 /* Every record, verbatim, in a fixed order. (transfer container of GBytes) */
 GPtrArray *sk_members_records (SkMembers *self);

@@ -27,5 +27,5 @@ GPtrArray *sk_part_open (GBytes *object, const SkPartRef *ref, const SkId *vault
                          GError **error);
 /* TRUE when a part ends after the record with this key (path or pack name): content-defined, about 1 in 4096. */
 gboolean sk_part_ends_after (const guint8 *key, gsize len);
-char *sk_snapshot_object_name (const SkId *writer, guint64 seq);         /* "snap/<writer>/<seq>" */
+char *sk_snapshot_object_name (const SkId *writer, guint64 seq);         /* "snap/<writer>/<seq, 12 digits>" */
 char *sk_part_object_name (const SkHash *name);                          /* "snap/parts/<2>/<64>" */

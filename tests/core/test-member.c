@@ -33,7 +33,7 @@ assert_members (MemberFixture *self, const char *expected)
   g_autoptr(GRand) rand = g_rand_new_with_seed (1);
 
   g_assert_cmpstr (here, ==, expected);
-  for (guint round = 0; round < 10; round++)
+  for (guint round = 0; round < 5; round++)
     {
       g_autoptr(SkMembers) other = sk_members_new (&self->vault, sk_identity_sign_key (self->recovery),
                                                    sk_identity_box_key (self->recovery), NULL);
@@ -462,7 +462,7 @@ test_random (void)
   g_autoptr(GRand) rand = g_rand_new_with_seed (seed);
 
   g_test_message ("seed %u", seed);
-  for (guint round = 0; round < 60; round++)
+  for (guint round = 0; round < 25; round++)
     {
       MemberFixture self;
       g_autofree char *expected = NULL;
