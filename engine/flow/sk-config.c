@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "sk-flow.h"
+#include "sk-attachments.h"
 
 static void
 flow_storage_free (gpointer data)
@@ -33,6 +33,7 @@ config_new (SkKeyring *keys, SkMembers *members)
   g_atomic_ref_count_init (&self->refs);
   self->keys = sk_keyring_ref (keys);
   self->members = sk_members_copy (members);
+  sk_members_devices (self->members);      /* evaluated once, here: from now on threads only read it */
   self->storages = g_ptr_array_new_with_free_func (flow_storage_free);
   self->folders = g_ptr_array_new_with_free_func (flow_folder_free);
   return self;
@@ -234,21 +235,21 @@ add_folders (SkSession *session, SkConfig *config, SkConfig *old, GPtrArray *row
     }
 }
 
-static gboolean
-read_members (SkSession *session, SkMembers *members, GPtrArray *records, GError **error)
+/* A record that nobody can have signed, or one too many, is left out: it stands in somebody's log and must not stop anybody. */
+static void
+read_members (SkMembers *members, GPtrArray *records)
 {
   for (guint i = 0; i < records->len; i++)
     {
-      gboolean is_new;
+      g_autoptr(GError) error = NULL;
 
-      if (!sk_members_add (members, records->pdata[i], &is_new, error))
-        return FALSE;
+      if (!sk_members_add (members, records->pdata[i], NULL, &error))
+        g_message ("a membership record is left out: %s", error->message);
     }
-  return TRUE;
 }
 
-gboolean
-sk_session_reload (SkSession *self, GError **error)
+static gboolean
+reload (SkSession *self, GError **error)
 {
   g_autoptr(SkConfig) old = sk_session_config (self);
   g_autoptr(SkConfig) config = NULL;
@@ -258,8 +259,9 @@ sk_session_reload (SkSession *self, GError **error)
   if (!sk_session_index (self, read_rows, &rows, error))
     return FALSE;
   members = sk_members_new (&self->who.vault, &self->who.recovery_sign, &self->who.recovery_box, error);
-  if (members == NULL || !read_members (self, members, rows.members, error))
+  if (members == NULL)
     return FALSE;
+  read_members (members, rows.members);
   config = config_new (old->keys, members);
   add_storages (self, config, old, rows.storages);
   add_folders (self, config, old, rows.folders);
@@ -267,8 +269,20 @@ sk_session_reload (SkSession *self, GError **error)
   sk_config_unref (self->config);
   self->config = sk_config_ref (config);
   g_mutex_unlock (&self->lock);
+  sk_attachments_save (self, rows.storages, rows.folders, members);
   sk_session_touch_report (self);
   return TRUE;
+}
+
+gboolean
+sk_session_reload (SkSession *self, GError **error)
+{
+  gboolean ok;
+
+  g_mutex_lock (&self->reloading);
+  ok = reload (self, error);
+  g_mutex_unlock (&self->reloading);
+  return ok;
 }
 
 SkConfig *

@@ -85,6 +85,7 @@ struct _SkSession
   SkWorker *index_worker;        /* the only thread that touches index and tree */
   SkIndex *index;
   SkTree *tree;
+  GHashTable *mass;              /* index thread: recent removals by device and folder, see sk-mass.c */
   SkPool *disk, *cpu, *store_pool;
   GAsyncQueue *compressors;      /* idle SkCompressor */
 
@@ -102,6 +103,8 @@ struct _SkSession
   SkUp *up;
   SkDown *down;
   SkWatch *watcher;
+  GMutex reloading;              /* held while a new config is made, so that an older one never replaces it */
+  struct _SkAttachments *attachments;    /* under reloading; sk-attachments.h */
   SkWorker *reporter;            /* while an engine runs */
   int report_wanted;             /* atomic */
   guint64 transactions_at_open;
@@ -130,6 +133,11 @@ void sk_session_touch_report (SkSession *self);
 
 /* --- sk-session-vault.c: opening what belongs to a vault; after create, join or recover as well --- */
 gboolean sk_session_open_vault (SkSession *self, const char *passphrase, GError **error);
+
+/* This home was restored or copied: a new writer id, counters from zero, first contact with every folder (A5). Down's thread. */
+gboolean sk_session_new_incarnation (SkSession *self, GError **error);
+/* A pause that ran out ends. */
+void sk_session_check_pause (SkSession *self);
 
 /* --- sk-up.c --- */
 SkUp *sk_up_new (SkSession *session);
@@ -187,6 +195,13 @@ gboolean sk_pull_storage (SkSession *session, SkFlowStorage *storage, SkPullResu
 /* --- sk-push.c: own log and head -> storage (blocking; up's thread) --- */
 gboolean sk_push_storage (SkSession *session, SkFlowStorage *storage, GCancellable *cancellable, GError **error);
 
+/* --- sk-mass.c: index thread; mass changes that come from other devices (C17) --- */
+/* An entry of another device was applied: a removal it did not get confirmed is counted, and beyond the limits held with all like it. */
+gboolean sk_mass_note (SkSession *session, const SkEntry *entry, const SkId *writer, GError **error);
+/* A person decided: carry out what is held in @folder, or write back what was removed (records are appended). In a transaction. */
+gboolean sk_mass_accept (SkSession *session, gint64 folder, GError **error);
+gboolean sk_mass_refuse (SkSession *session, gint64 folder, GPtrArray *records, GError **error);
+
 /* --- sk-log.c: index thread, inside a transaction --- */
 /* Position the next own segment will have. */
 gboolean sk_log_next (SkSession *session, guint64 *seq, SkHash *prev, GError **error);
@@ -210,6 +225,7 @@ typedef struct
   SkHash base_hash;
   char *moved_from;              /* NEW: base of this path has the same inode, birth time, size and mtime (C14) */
   gint64 moved_content;
+  gboolean moved_away;           /* GONE: its content stands under another name now */
 } SkFound;
 void sk_found_free (SkFound *self);
 /* Compares a listing with the bases below its directory. Appends SkFound to @out; directories to descend into go to @dirs (char*).

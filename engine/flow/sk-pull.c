@@ -4,6 +4,7 @@
 #include "sk-flow.h"
 
 #include "sk-hash.h"
+#include "sk-membership.h"
 
 typedef struct
 {
@@ -71,8 +72,21 @@ is_rolled_back (SkSession *session, Pull *pull, const SkHead *head)
   return call.counter < call.seen;
 }
 
+/* Somebody this device has not heard of. His record comes with a log that is read first, or lies beside his head (a device that was restored
+ * from the phrase stands in no log but its own); he is looked at again in the next round. */
 static void
-read_head (SkSession *session, Pull *pull, const char *name, GBytes *object)
+read_stranger (SkSession *session, Pull *pull, const SkDeviceId *device, GCancellable *cancellable)
+{
+  g_autoptr(GError) error = NULL;
+  gboolean learnt = FALSE;
+
+  if (!sk_membership_learn (session, pull->storage, pull->config, device, &learnt, cancellable, &error))
+    g_message ("storage “%s” has a head of a device that is not known: %s", pull->storage->name, error->message);
+  pull->config_changed |= learnt;
+}
+
+static void
+read_head (SkSession *session, Pull *pull, const char *name, GBytes *object, GCancellable *cancellable)
 {
   SkDeviceId device;
   const SkPublicKey *key;
@@ -87,7 +101,10 @@ read_head (SkSession *session, Pull *pull, const char *name, GBytes *object)
     }
   key = sk_members_sign_key (pull->config->members, &device);
   if (key == NULL)
-    return;                      /* a device whose record comes with a log that is read first; looked at again then */
+    {
+      read_stranger (session, pull, &device, cancellable);
+      return;
+    }
   head = sk_head_open (object, key, &session->who.vault, &pull->storage->id, pull->config->keys, &error);
   if (head == NULL)
     {
@@ -127,7 +144,7 @@ read_heads (SkSession *session, Pull *pull, GCancellable *cancellable, GError **
       if (object == NULL)
         g_ptr_array_add (pull->out->problems, g_strdup_printf ("%s: %s", item->name, local->message));
       else
-        read_head (session, pull, item->name, object);
+        read_head (session, pull, item->name, object, cancellable);
     }
   return TRUE;
 }
@@ -302,6 +319,20 @@ pull_clear (Pull *pull)
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Pull, pull_clear)
 
+/* RULES A5: the own log reaches further there than here, or forks from it. */
+static gboolean
+is_ahead_of_me (SkSession *session, Pull *pull)
+{
+  const SkPosition *there = sk_positions_find (pull->wanted, &session->who.writer);
+  const SkPosition *here = sk_positions_find (pull->local, &session->who.writer);
+
+  if (there == NULL)
+    return FALSE;
+  if (here == NULL || there->seq > here->seq)
+    return TRUE;
+  return there->seq == here->seq && !sk_hash_equal (&there->hash, &here->hash);
+}
+
 static gboolean
 pull_once (SkSession *session, SkFlowStorage *storage, SkPullResult *out, gboolean *again, GCancellable *cancellable, GError **error)
 {
@@ -312,6 +343,11 @@ pull_once (SkSession *session, SkFlowStorage *storage, SkPullResult *out, gboole
   pull.wanted = g_array_new (FALSE, FALSE, sizeof (SkPosition));
   if (!sk_session_index (session, load_local, &pull, error) || !read_heads (session, &pull, cancellable, error))
     return FALSE;
+  if (is_ahead_of_me (session, &pull))
+    {
+      *again = TRUE;
+      return sk_session_new_incarnation (session, error);
+    }
   for (guint i = 0; i < pull.wanted->len; i++)
     {
       SkPosition *target = &g_array_index (pull.wanted, SkPosition, i);

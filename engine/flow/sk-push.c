@@ -2,12 +2,15 @@
 /* Own segments, then the head that names them, into one storage. */
 #include "sk-flow.h"
 
+#include "sk-membership.h"
+#include "sk-test-hooks.h"
+
 typedef struct
 {
   SkFlowStorage *storage;
   SkConfig *config;
   SkPosition own, written;       /* of the own writer */
-  gboolean has_own, has_written, has_head;
+  gboolean has_own, has_written, behind;
   GBytes *segment;
   guint64 seq;
   SkHash hash;
@@ -40,6 +43,7 @@ load_positions (SkSession *session, gpointer data, GError **error)
   push->has_written = mine != NULL;
   if (mine != NULL)
     push->written = *mine;
+  push->behind = !sk_sponsor_is_reached (session->index, push->storage->row);
   return TRUE;
 }
 
@@ -148,8 +152,10 @@ push_segments (SkSession *session, Push *push, GCancellable *cancellable, GError
       if (!sk_session_index (session, load_segment, push, error))
         return FALSE;
       name = sk_segment_object_name (&session->who.writer, push->seq, &push->hash);
+      sk_test_stage ("put");
       if (!sk_store_put_sync (push->storage->store, name, push->segment, SK_PUT_NONE, cancellable, error))
         return FALSE;
+      sk_test_stage ("put");
       add.wire_up += g_bytes_get_size (push->segment);
       if (!sk_session_transact (session, store_written, push, error))
         return FALSE;
@@ -160,6 +166,19 @@ push_segments (SkSession *session, Push *push, GCancellable *cancellable, GError
   return TRUE;
 }
 
+/* RULES A3e: until this device has merged what its sponsor knew, what it would publish could build on what is gone. */
+static void
+tell_behind (SkSession *session, SkFlowStorage *storage, gboolean behind)
+{
+  g_autofree char *key = g_strdup_printf ("sponsor:%" G_GINT64_FORMAT, storage->row);
+
+  if (behind)
+    sk_session_raise (session, key, "storage", 0, NULL,
+                      "Storage “%s” does not show yet what it showed to the device that let this one in; nothing is sent there until it does", storage->name);
+  else
+    sk_session_settle_issue (session, key);
+}
+
 gboolean
 sk_push_storage (SkSession *session, SkFlowStorage *storage, GCancellable *cancellable, GError **error)
 {
@@ -167,11 +186,19 @@ sk_push_storage (SkSession *session, SkFlowStorage *storage, GCancellable *cance
   g_auto(Push) push = { .storage = storage, .config = config };
   g_autofree char *name = sk_head_object_name (&session->who.device);
 
-  if (!sk_session_index (session, load_positions, &push, error) || !push_segments (session, &push, cancellable, error)
+  if (!sk_session_index (session, load_positions, &push, error))
+    return FALSE;
+  tell_behind (session, storage, push.behind);
+  if (push.behind)
+    return TRUE;
+  if (!push_segments (session, &push, cancellable, error) || !sk_membership_push (session, storage, config, cancellable, error)
       || !sk_session_transact (session, build_head, &push, error))
     return FALSE;
   if (push.head == NULL)
     return TRUE;
-  return sk_store_put_sync (storage->store, name, push.head, SK_PUT_OVERWRITE, cancellable, error)
-         && sk_session_transact (session, store_head_state, &push, error);
+  sk_test_stage ("head");
+  if (!sk_store_put_sync (storage->store, name, push.head, SK_PUT_OVERWRITE, cancellable, error))
+    return FALSE;
+  sk_test_stage ("head");
+  return sk_session_transact (session, store_head_state, &push, error);
 }

@@ -2,7 +2,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
-#include "sk-flow.h"
+#include "sk-attachments.h"
 #include "sk-watch.h"
 
 typedef struct
@@ -91,6 +91,49 @@ make_tree (SkSession *session, gpointer data, GError **error)
   return TRUE;
 }
 
+/* Index thread, in a transaction. */
+static gboolean
+change_writer (SkSession *session, gpointer data, GError **error)
+{
+  sk_id_new_writer (&session->who.device, &session->who.writer);
+  if (!sk_index_set_u64 (session->index, "counter", 0, error) || !restart_first_contact (session, NULL, error))
+    return FALSE;
+  g_clear_pointer (&session->tree, sk_tree_free);
+  session->tree = sk_tree_new (session->index, &session->who.writer, session->who.device_name);
+  return TRUE;
+}
+
+gboolean
+sk_session_new_incarnation (SkSession *self, GError **error)
+{
+  if (!sk_session_transact (self, change_writer, NULL, error) || !sk_home_save_config (self->home, &self->who, error))
+    return FALSE;
+  sk_session_raise (self, "restored", "restored", 0, NULL,
+                    "The log of this device reaches further in a storage than here: this home was restored from a backup, or a copy of it is in use. "
+                    "It goes on under a new identity, and nothing is deleted because of it");
+  return TRUE;
+}
+
+/* Index thread. */
+static gboolean
+load_pause (SkSession *session, gpointer data, GError **error)
+{
+  gint64 until = (gint64) sk_index_get_u64 (session->index, "paused-until", 0);
+
+  g_atomic_int_set (&session->paused, until > sk_session_wall (session));
+  return TRUE;
+}
+
+void
+sk_session_check_pause (SkSession *self)
+{
+  gboolean was = g_atomic_int_get (&self->paused);
+
+  (void) sk_session_index (self, load_pause, NULL, NULL);
+  if (was != g_atomic_int_get (&self->paused))
+    sk_session_touch_report (self);
+}
+
 static gboolean
 unlock (SkSession *self, const char *passphrase, GError **error)
 {
@@ -130,8 +173,10 @@ sk_session_open_vault (SkSession *self, const char *passphrase, GError **error)
     return FALSE;
   if (fresh && !(sk_home_save_config (self->home, &self->who, error) && sk_session_transact (self, restart_first_contact, NULL, error)))
     return FALSE;
-  if (!sk_session_index (self, make_tree, NULL, error) || !sk_session_reload (self, error))
+  if (!sk_session_index (self, make_tree, NULL, error) || (fresh && !sk_attachments_restore (self, error))
+      || !sk_session_reload (self, error))
     return FALSE;
+  sk_session_check_pause (self);
   self->up = sk_up_new (self);
   self->down = sk_down_new (self);
   if (self->watch)

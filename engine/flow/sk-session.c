@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "sk-flow.h"
+#include "sk-attachments.h"
 #include "sk-report.h"
 #include "sk-watch.h"
 
@@ -204,6 +204,7 @@ close_index (gpointer data)
   SkSession *self = data;
 
   g_clear_pointer (&self->tree, sk_tree_free);
+  g_clear_pointer (&self->mass, g_hash_table_unref);
   g_clear_pointer (&self->index, sk_index_close);
 }
 
@@ -231,6 +232,8 @@ sk_session_close (SkSession *self)
   g_clear_object (&self->stopping);
   g_hash_table_unref (self->open_issues);
   sk_clock_unref (self->clock);
+  g_clear_pointer (&self->attachments, sk_attachments_free);
+  g_mutex_clear (&self->reloading);
   g_mutex_clear (&self->lock);
   g_free (self);
 }
@@ -248,6 +251,8 @@ sk_session_open (const SkSessionOptions *options, GError **error)
     return NULL;
   self = g_new0 (SkSession, 1);
   g_mutex_init (&self->lock);
+  g_mutex_init (&self->reloading);
+  self->attachments = sk_attachments_new ();
   self->home = g_steal_pointer (&home);
   self->clock = options->clock != NULL ? sk_clock_ref (options->clock) : sk_clock_new_real ();
   self->watch = options->watch;
