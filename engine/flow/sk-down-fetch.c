@@ -5,6 +5,7 @@
 
 #include "sk-pack.h"
 #include "sk-split.h"
+#include "sk-test-hooks.h"
 
 #define RANGE_GAP (64u << 10)            /* fetched along rather than asked for separately */
 #define RANGE_MAX (16u << 20)
@@ -261,6 +262,7 @@ get_done (GObject *object, GAsyncResult *result, gpointer data)
   SkDownSource *source = source_row (down->result, request->storage);
   SkCounters add = { 0 };
 
+  sk_test_stage ("fetch");
   down->outstanding--;
   source->requests++;
   request->bytes = sk_store_get_finish (SK_STORE (object), result, &request->error);

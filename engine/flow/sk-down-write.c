@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "sk-test-hooks.h"
+
 typedef struct
 {
   SkDown *down;
@@ -149,6 +151,7 @@ run_step (gpointer data)
 
       if (item->error != NULL)
         continue;
+      sk_test_stage ("write");
       if (item->move_from != NULL)
         item->placed = move_file (step->down, root, item);
       else if (item->node->target.kind == SK_KIND_NONE)
@@ -265,6 +268,7 @@ end_step (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
 
   if (items->len == 0)
     return 0;
+  sk_test_stage ("write");
   if (!sk_root_barrier (folder->root, &error) || !sk_session_transact (self->session, commit_items, &step, &error))
     {
       g_message ("“%s”: %s", folder->name, error->message);

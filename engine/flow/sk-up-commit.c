@@ -3,6 +3,8 @@
  * segments and the head follow into the storages after that. */
 #include "sk-up-private.h"
 
+#include "sk-test-hooks.h"
+
 typedef struct
 {
   SkUp *up;
@@ -83,6 +85,7 @@ change_of (SkUpItem *item, gint64 wall, SkLocalChange *out)
     .first_contact = FALSE,
     .withhold = item->folder->flow->mode == SK_FOLDER_RECEIVE,
     .confirmed = item->folder->confirmed,
+    .moved = item->found->moved_away,
     .wall = wall,
   };
   out->disk = (SkBase) {
@@ -132,6 +135,7 @@ commit_batch (SkSession *session, gpointer data, GError **error)
         return FALSE;
     }
   commit->entries = records->len;
+  sk_test_stage ("log-commit");
   return sk_log_append (session, records, error);
 }
 
@@ -196,6 +200,7 @@ sk_up_commit (SkUp *self)
         }
       return;
     }
+  sk_test_stage ("log-commit");
   for (guint i = 0; i < items->len; i++)
     item_committed (self, items->pdata[i], outcomes[i], lost[i], &add);
   self->files += add.files_up;

@@ -3,6 +3,7 @@
 #include "sk-up-private.h"
 
 #include "sk-pack.h"
+#include "sk-test-hooks.h"
 
 static void
 split_chunk_clear (gpointer data)
@@ -148,6 +149,7 @@ put_done (GObject *source, GAsyncResult *result, gpointer data)
   SkUpPack *pack = call->pack;
   g_autoptr(GError) error = NULL;
 
+  sk_test_stage ("put");
   if (sk_store_put_finish (SK_STORE (source), result, &error))
     g_array_append_val (pack->stored, call->storage);
   else if (pack->error == NULL)
@@ -184,6 +186,7 @@ seal_done (gpointer data)
       call->pack = pack;
       call->storage = row;
       pack->puts_left++;
+      sk_test_stage ("put");
       sk_store_put_async (storage->store, name, pack->object, SK_PUT_NONE, self->session->stopping, put_done, call);
     }
   if (pack->puts_left == 1 && pack->error == NULL)

@@ -4,6 +4,7 @@
 #pragma once
 #include "sk-root-private.h"
 #include "sk-target.h"
+#include "sk-test-hooks.h"
 
 /* As sk_fail_errno; for a full disk the message names the root, because that is where room has to
  * be made. */
@@ -117,7 +118,10 @@ typedef struct
 extern SkWriteHooks sk_write_hooks;
 /* clang-format off */
 #define SK_WRITE_POINT(point) \
-  G_STMT_START { if (sk_write_hooks.at != NULL) sk_write_hooks.at (point, sk_write_hooks.data); } G_STMT_END
+  G_STMT_START { \
+    sk_test_stage ("rename"); \
+    if (sk_write_hooks.at != NULL) sk_write_hooks.at (point, sk_write_hooks.data); \
+  } G_STMT_END
 #else
 #define SK_WRITE_POINT(point) G_STMT_START { } G_STMT_END
 /* clang-format on */
