@@ -345,7 +345,8 @@ try_reflink (SkPartial *self, guint64 offset, int from, guint64 from_offset, con
     return FALSE;
   if (holds (self->fd, offset, ref, id_key))
     return TRUE;
-  fallocate (self->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t) offset, (off_t) ref->size);
+  fallocate (self->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t) offset,
+             (off_t) ref->size);
   return FALSE;
 }
 

@@ -459,8 +459,8 @@ sk_target_set_meta (SkRoot *root, const char *path, const SkStat *expected, cons
 /* By way of the trash: where it is not possible in one step, and where something is replaced. There
  * it would stay, under its own path, if it could neither be put at its new place nor back. */
 static gboolean
-move_through_trash (Change *from, Change *to, const SkStat *expected_from, const SkStat *expected_to,
-                    const char *trash_batch, GError **error)
+move_through_trash (Change *from, Change *to, const SkStat *expected_from,
+                    const SkStat *expected_to, const char *trash_batch, GError **error)
 {
   SkStat moved;
   int errnum;
