@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Epoch objects: the keys of an epoch, boxed to everybody who shall have them. FORMAT.md, "Membership". */
+/* Epoch objects: the keys of an epoch, boxed to everybody who shall have them. FORMAT.md,
+ * "Membership". */
 #include "sk-member-private.h"
 
 #include "sk-limits.h"
@@ -20,9 +21,9 @@ typedef struct
   SkId epoch;
   SkPublicKey recovery_sign, recovery_box;
   SkDeviceId signer;
-  GArray *recipients;      /* SkDeviceId, ascending, the recovery identity (zero) first */
-  const guint8 *boxes;     /* of BOX_SIZE, BOX_SIZE + 8 apart; borrowed */
-  gsize records_at;        /* where the sealed records begin */
+  GArray *recipients;  /* SkDeviceId, ascending, the recovery identity (zero) first */
+  const guint8 *boxes; /* of BOX_SIZE, BOX_SIZE + 8 apart; borrowed */
+  gsize records_at;    /* where the sealed records begin */
   const guint8 *sealed;
   gsize sealed_len;
 } EpochParts;
@@ -54,7 +55,8 @@ compare_devices (gconstpointer a, gconstpointer b)
 static void
 put_recipient (SkWriter *w, const SkDeviceId *device, const SkPublicKey *box_key, GBytes *secret)
 {
-  g_autoptr(GBytes) box = sk_box_seal (box_key, g_bytes_get_data (secret, NULL), g_bytes_get_size (secret));
+  g_autoptr(GBytes) box
+      = sk_box_seal (box_key, g_bytes_get_data (secret, NULL), g_bytes_get_size (secret));
 
   g_assert (g_bytes_get_size (box) == BOX_SIZE);
   sk_writer_raw (w, device->bytes, sizeof device->bytes);
@@ -112,8 +114,8 @@ put_records (SkWriter *w, SkMembers *members, const SkDeviceId *signer_id, const
 }
 
 GBytes *
-sk_epoch_build (const SkId *vault, SkKeyring *keys, const SkId *epoch, SkMembers *members, const SkDeviceId *signer_id,
-                SkIdentity *signer, GError **error)
+sk_epoch_build (const SkId *vault, SkKeyring *keys, const SkId *epoch, SkMembers *members,
+                const SkDeviceId *signer_id, SkIdentity *signer, GError **error)
 {
   g_auto(SkWriter) w = { 0 };
   g_auto(SkKey) key = { 0 };
@@ -123,7 +125,9 @@ sk_epoch_build (const SkId *vault, SkKeyring *keys, const SkId *epoch, SkMembers
   if (secret == NULL || !sk_keyring_get (keys, epoch, SK_USE_RECORDS, &key, error))
     return NULL;
   if (!sk_device_id_is_zero (signer_id) && !sk_members_is_live (members, signer_id))
-    return sk_fail (error, SK_ERROR_UNTRUSTED, "This device is no member of the vault, so it can make no new keys"), NULL;
+    return sk_fail (error, SK_ERROR_UNTRUSTED,
+                    "This device is no member of the vault, so it can make no new keys"),
+           NULL;
 
   sk_writer_init (&w);
   sk_writer_raw (&w, MAGIC, MAGIC_SIZE);
@@ -166,8 +170,10 @@ read_recipients (EpochParts *self, SkReader *r)
 
       read_bytes (r, device.bytes, sizeof device.bytes);
       sk_reader_take (r, BOX_SIZE);
-      if (i == 0 ? !sk_device_id_is_zero (&device)
-                 : sk_device_id_compare (&g_array_index (self->recipients, SkDeviceId, i - 1), &device) >= 0)
+      if (i == 0
+              ? !sk_device_id_is_zero (&device)
+              : sk_device_id_compare (&g_array_index (self->recipients, SkDeviceId, i - 1), &device)
+                    >= 0)
         return FALSE;
       g_array_append_val (self->recipients, device);
     }
@@ -191,14 +197,16 @@ split (GBytes *object, const SkId *vault, EpochParts *out, GError **error)
   if (r.failed || memcmp (magic, MAGIC, MAGIC_SIZE) != 0 || version == 0)
     return sk_fail (error, SK_ERROR_CORRUPT, "This is not an epoch object");
   if (version > VERSION)
-    return sk_fail (error, SK_ERROR_TOO_NEW, "An epoch object was written by a newer version of this program");
+    return sk_fail (error, SK_ERROR_TOO_NEW,
+                    "An epoch object was written by a newer version of this program");
   sk_reader_id (&r, &named);
   sk_reader_id (&r, &out->epoch);
   read_bytes (&r, out->recovery_sign.bytes, sizeof (SkPublicKey));
   read_bytes (&r, out->recovery_box.bytes, sizeof (SkPublicKey));
   read_bytes (&r, out->signer.bytes, sizeof out->signer.bytes);
   if (r.failed || !read_recipients (out, &r))
-    return sk_fail (error, SK_ERROR_CORRUPT, "An epoch object is damaged: its recipients do not parse");
+    return sk_fail (error, SK_ERROR_CORRUPT,
+                    "An epoch object is damaged: its recipients do not parse");
   out->sealed_len = sk_reader_u32 (&r);
   out->records_at = r.pos;
   out->sealed = sk_reader_take (&r, out->sealed_len);
@@ -227,28 +235,34 @@ unbox (const EpochParts *parts, SkIdentity *reader, GError **error)
 {
   for (guint i = 0; i < parts->recipients->len; i++)
     {
-      g_autoptr(GBytes) secret = sk_identity_unbox (reader, parts->boxes + i * (BOX_SIZE + sizeof (SkDeviceId)), BOX_SIZE, NULL);
+      g_autoptr(GBytes) secret = sk_identity_unbox (
+          reader, parts->boxes + i * (BOX_SIZE + sizeof (SkDeviceId)), BOX_SIZE, NULL);
 
       if (secret != NULL)
-        return sk_keyring_from_epoch_secret (&parts->epoch, g_bytes_get_data (secret, NULL), g_bytes_get_size (secret), error);
+        return sk_keyring_from_epoch_secret (&parts->epoch, g_bytes_get_data (secret, NULL),
+                                             g_bytes_get_size (secret), error);
     }
-  return sk_fail (error, SK_ERROR_PERMISSION, "The keys of an epoch were not given to this device"), NULL;
+  return sk_fail (error, SK_ERROR_PERMISSION, "The keys of an epoch were not given to this device"),
+         NULL;
 }
 
 /* @known and the records inside. */
 static SkMembers *
-members_with_records (GBytes *object, const EpochParts *parts, const SkId *vault, SkMembers *known, SkKeyring *keys, GError **error)
+members_with_records (GBytes *object, const EpochParts *parts, const SkId *vault, SkMembers *known,
+                      SkKeyring *keys, GError **error)
 {
   g_auto(SkKey) key = { 0 };
   g_autoptr(GBytes) plain = NULL;
-  g_autoptr(SkMembers) members = known != NULL ? sk_members_copy (known)
-                                               : sk_members_new (vault, &parts->recovery_sign, &parts->recovery_box, error);
+  g_autoptr(SkMembers) members
+      = known != NULL ? sk_members_copy (known)
+                      : sk_members_new (vault, &parts->recovery_sign, &parts->recovery_box, error);
   SkReader r;
   guint n;
 
   if (members == NULL || !sk_keyring_get (keys, &parts->epoch, SK_USE_RECORDS, &key, error))
     return NULL;
-  plain = sk_open_bytes (&key, g_bytes_get_data (object, NULL), parts->records_at, parts->sealed, parts->sealed_len, error);
+  plain = sk_open_bytes (&key, g_bytes_get_data (object, NULL), parts->records_at, parts->sealed,
+                         parts->sealed_len, error);
   if (plain == NULL)
     return NULL;
   sk_reader_init (&r, g_bytes_get_data (plain, NULL), g_bytes_get_size (plain));
@@ -266,14 +280,17 @@ members_with_records (GBytes *object, const EpochParts *parts, const SkId *vault
         return NULL;
     }
   if (!sk_reader_done (&r))
-    return sk_fail (error, SK_ERROR_CORRUPT, "An epoch object is damaged: its membership records do not parse"), NULL;
+    return sk_fail (error, SK_ERROR_CORRUPT,
+                    "An epoch object is damaged: its membership records do not parse"),
+           NULL;
   return g_steal_pointer (&members);
 }
 
 static gboolean
 fail_signature (GError **error)
 {
-  return sk_fail (error, SK_ERROR_UNTRUSTED, "An epoch object is not signed by a member of the vault");
+  return sk_fail (error, SK_ERROR_UNTRUSTED,
+                  "An epoch object is not signed by a member of the vault");
 }
 
 /* The key the object has to be signed with, as far as @members tell. */
@@ -286,8 +303,9 @@ signer_key (const EpochParts *parts, SkMembers *members)
 }
 
 gboolean
-sk_epoch_open (GBytes *object, const SkId *vault, SkMembers *members, SkIdentity *reader, SkId *epoch, SkKeyring **keys,
-               SkPublicKey *recovery_sign, SkPublicKey *recovery_box, GError **error)
+sk_epoch_open (GBytes *object, const SkId *vault, SkMembers *members, SkIdentity *reader,
+               SkId *epoch, SkKeyring **keys, SkPublicKey *recovery_sign, SkPublicKey *recovery_box,
+               GError **error)
 {
   g_auto(EpochParts) parts = { 0 };
   g_autoptr(SkKeyring) opened = NULL;
@@ -304,7 +322,8 @@ sk_epoch_open (GBytes *object, const SkId *vault, SkMembers *members, SkIdentity
     return FALSE;
   if (key == NULL)
     {
-      /* Nothing that was unboxed is used for more than finding the signer before its signature was verified. */
+      /* Nothing that was unboxed is used for more than finding the signer before its signature was
+       * verified. */
       found = members_with_records (object, &parts, vault, members, opened, error);
       if (found == NULL)
         return FALSE;
@@ -331,10 +350,12 @@ sk_epoch_usable (GBytes *object, const SkId *vault, SkMembers *members, SkId *ep
   if (key == NULL || !is_signed_by (object, key))
     return fail_signature (error);
   if (!sk_device_id_is_zero (&parts.signer) && !sk_members_is_live (members, &parts.signer))
-    return sk_fail (error, SK_ERROR_UNTRUSTED, "The epoch was made by a device that is no member any more");
+    return sk_fail (error, SK_ERROR_UNTRUSTED,
+                    "The epoch was made by a device that is no member any more");
   for (guint i = 1; i < parts.recipients->len; i++)
     if (!sk_members_is_live (members, &g_array_index (parts.recipients, SkDeviceId, i)))
-      return sk_fail (error, SK_ERROR_UNTRUSTED, "A device that is no member any more has the keys of the epoch");
+      return sk_fail (error, SK_ERROR_UNTRUSTED,
+                      "A device that is no member any more has the keys of the epoch");
   *epoch = parts.epoch;
   return TRUE;
 }

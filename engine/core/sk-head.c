@@ -32,19 +32,23 @@ sk_head_free (SkHead *self)
   g_free (self);
 }
 
-/* Number of the position in @merged that is the same, from 1; 0 when there is none. Both lists ascend, so *@at only grows. */
+/* Number of the position in @merged that is the same, from 1; 0 when there is none. Both lists
+ * ascend, so *@at only grows. */
 static guint
 same_in_merged (GArray *merged, guint *at, const SkPosition *position)
 {
   const SkPosition *other;
 
-  while (*at < merged->len && sk_id_compare (&g_array_index (merged, SkPosition, *at).writer, &position->writer) < 0)
+  while (*at < merged->len
+         && sk_id_compare (&g_array_index (merged, SkPosition, *at).writer, &position->writer) < 0)
     (*at)++;
   if (*at == merged->len)
     return 0;
   other = &g_array_index (merged, SkPosition, *at);
   return sk_id_equal (&other->writer, &position->writer) && other->seq == position->seq
-         && sk_hash_equal (&other->hash, &position->hash) ? *at + 1 : 0;
+                 && sk_hash_equal (&other->hash, &position->hash)
+             ? *at + 1
+             : 0;
 }
 
 static gboolean
@@ -64,7 +68,8 @@ put_read (const SkHead *self, SkWriter *w, GError **error)
 
       if (position->seq == 0 || position->seq > SK_SEQ_MAX
           || (i > 0 && sk_id_compare (&(position - 1)->writer, &position->writer) >= 0))
-        return sk_fail (error, SK_ERROR_CORRUPT, "A list of log positions names a writer twice or an impossible number");
+        return sk_fail (error, SK_ERROR_CORRUPT,
+                        "A list of log positions names a writer twice or an impossible number");
       sk_writer_varint (w, same);
       if (same == 0)
         sk_position_put (w, position);
@@ -79,9 +84,10 @@ sk_head_build (const SkHead *self, SkKeyring *keys, SkIdentity *signer, GError *
   g_auto(SkKey) key = { 0 };
   SkDeviceId device = sk_id_device (&self->writer);
 
-  if (!sk_device_id_equal (&device, &self->device) || self->counter == 0 || self->counter > SK_COUNTER_MAX
-      || self->wall < SK_WALL_MIN || self->wall > SK_WALL_MAX)
-    return sk_fail (error, SK_ERROR_CORRUPT, "A head has an impossible writer, counter or time"), NULL;
+  if (!sk_device_id_equal (&device, &self->device) || self->counter == 0
+      || self->counter > SK_COUNTER_MAX || self->wall < SK_WALL_MIN || self->wall > SK_WALL_MAX)
+    return sk_fail (error, SK_ERROR_CORRUPT, "A head has an impossible writer, counter or time"),
+           NULL;
   if (!sk_keyring_get (keys, &self->epoch, SK_USE_LOG, &key, error))
     return NULL;
 
@@ -99,8 +105,10 @@ sk_head_build (const SkHead *self, SkKeyring *keys, SkIdentity *signer, GError *
     return NULL;
   sk_writer_u8 (&body, self->snapshot_seq != 0);
   if (self->snapshot_seq != 0)
-    sk_position_put (&body, &(SkPosition) { self->snapshot_writer, self->snapshot_seq, self->snapshot_hash });
-  return sk_envelope_build (&head_kind, &clear, body.bytes->data, body.bytes->len, &key, NULL, signer, error);
+    sk_position_put (
+        &body, &(SkPosition) { self->snapshot_writer, self->snapshot_seq, self->snapshot_hash });
+  return sk_envelope_build (&head_kind, &clear, body.bytes->data, body.bytes->len, &key, NULL,
+                            signer, error);
 }
 
 static gboolean
@@ -149,7 +157,9 @@ get_read (SkHead *self, SkReader *r)
         position = g_array_index (self->merged, SkPosition, same - 1);
       else if (!sk_position_get (r, &position))
         return FALSE;
-      if (i > 0 && sk_id_compare (&g_array_index (self->read, SkPosition, i - 1).writer, &position.writer) >= 0)
+      if (i > 0
+          && sk_id_compare (&g_array_index (self->read, SkPosition, i - 1).writer, &position.writer)
+                 >= 0)
         return FALSE;
       g_array_append_val (self->read, position);
     }
@@ -182,7 +192,8 @@ parse_body (SkHead *self, GBytes *body)
 }
 
 SkHead *
-sk_head_open (GBytes *object, const SkPublicKey *signer, const SkId *vault, const SkId *storage, SkKeyring *keys, GError **error)
+sk_head_open (GBytes *object, const SkPublicKey *signer, const SkId *vault, const SkId *storage,
+              SkKeyring *keys, GError **error)
 {
   g_autoptr(SkHead) self = sk_head_new ();
   g_autoptr(GBytes) body = NULL;
@@ -195,7 +206,9 @@ sk_head_open (GBytes *object, const SkPublicKey *signer, const SkId *vault, cons
   if (!sk_envelope_verify (&head_kind, object, signer, error))
     return NULL;
   if (!sk_id_equal (&self->storage, storage))
-    return sk_fail (error, SK_ERROR_CORRUPT, "The head was made for another storage: objects were copied from there"), NULL;
+    return sk_fail (error, SK_ERROR_CORRUPT,
+                    "The head was made for another storage: objects were copied from there"),
+           NULL;
   if (!sk_keyring_get (keys, &self->epoch, SK_USE_LOG, &key, error))
     return NULL;
   body = sk_envelope_open (&head_kind, object, &key, NULL, error);

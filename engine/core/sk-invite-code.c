@@ -48,7 +48,8 @@ without_password (const char *uri)
 }
 
 void
-sk_invite_code_new (const SkId *vault, const SkId *storage, const char *storage_uri, SkInviteCode *out)
+sk_invite_code_new (const SkId *vault, const SkId *storage, const char *storage_uri,
+                    SkInviteCode *out)
 {
   memset (out, 0, sizeof *out);
   randombytes_buf (out->code.bytes, CODE_BYTES);
@@ -86,7 +87,8 @@ digit_value (char c)
   return p != NULL ? (int) (p - alphabet) : -1;
 }
 
-/* FALSE for another alphabet, or when the last character is superfluous or its spare bits are not zero. */
+/* FALSE for another alphabet, or when the last character is superfluous or its spare bits are not
+ * zero. */
 static gboolean
 read_base32 (const char *text, gsize len, GByteArray *out)
 {
@@ -125,7 +127,8 @@ check_chars (const SkInviteCode *self, char out[CHECK_CHARS + 1])
   crypto_generichash_update (&state, self->code.bytes, CODE_BYTES);
   crypto_generichash_update (&state, self->vault.bytes, sizeof self->vault.bytes);
   crypto_generichash_update (&state, self->storage.bytes, sizeof self->storage.bytes);
-  crypto_generichash_update (&state, (const guint8 *) self->storage_uri, strlen (self->storage_uri));
+  crypto_generichash_update (&state, (const guint8 *) self->storage_uri,
+                             strlen (self->storage_uri));
   crypto_generichash_final (&state, digest, sizeof digest);
   append_base32 (text, digest, 3);
   memcpy (out, text->str, CHECK_CHARS);
@@ -145,7 +148,8 @@ sk_invite_code_format (const SkInviteCode *self)
   g_string_append_c (out, '.');
   g_byte_array_append (place, self->vault.bytes, sizeof self->vault.bytes);
   g_byte_array_append (place, self->storage.bytes, sizeof self->storage.bytes);
-  g_byte_array_append (place, (const guint8 *) self->storage_uri, (guint) strlen (self->storage_uri));
+  g_byte_array_append (place, (const guint8 *) self->storage_uri,
+                       (guint) strlen (self->storage_uri));
   append_base32 (out, place->data, place->len);
   return g_string_free (out, FALSE);
 }
@@ -154,11 +158,12 @@ sk_invite_code_format (const SkInviteCode *self)
 static gboolean
 is_filler (gunichar c)
 {
-  return g_unichar_isspace (c) || g_unichar_iscntrl (c) || c == '-' || c == 0xad || c == 0x200b || c == 0x200c || c == 0x200d
-         || c == 0x200e || c == 0x200f || c == 0x2060 || c == 0xfeff;
+  return g_unichar_isspace (c) || g_unichar_iscntrl (c) || c == '-' || c == 0xad || c == 0x200b
+         || c == 0x200c || c == 0x200d || c == 0x200e || c == 0x200f || c == 0x2060 || c == 0xfeff;
 }
 
-/* Lower case, without fillers, from behind the prefix to the last letter or digit; NULL without prefix. */
+/* Lower case, without fillers, from behind the prefix to the last letter or digit; NULL without
+ * prefix. */
 static char *
 clean (const char *text)
 {
@@ -175,7 +180,8 @@ clean (const char *text)
         g_string_append_c (out, c < 0x80 ? g_ascii_tolower ((char) c) : '?');
     }
   start = strstr (out->str, PREFIX);
-  line = start != NULL ? g_strdup (start + strlen (PREFIX) + strspn (start + strlen (PREFIX), "/")) : NULL;
+  line = start != NULL ? g_strdup (start + strlen (PREFIX) + strspn (start + strlen (PREFIX), "/"))
+                       : NULL;
   sodium_memzero (out->str, out->len);
   if (line == NULL)
     return NULL;
@@ -208,7 +214,8 @@ read_line (const char *line, SkInviteCode *out)
     return FALSE;
   if (!read_base32 (line, CODE_CHARS, code) || !read_base32 (dot + 1, strlen (dot + 1), place))
     return FALSE;
-  if (place->len < PLACE_MIN || place->len > PLACE_MAX || !is_address ((const char *) place->data + PLACE_MIN, place->len - PLACE_MIN))
+  if (place->len < PLACE_MIN || place->len > PLACE_MAX
+      || !is_address ((const char *) place->data + PLACE_MIN, place->len - PLACE_MIN))
     return FALSE;
   uri_len = place->len - PLACE_MIN;
   memcpy (out->code.bytes, code->data, CODE_BYTES);
@@ -226,16 +233,21 @@ gboolean
 sk_invite_code_parse (const char *text, SkInviteCode *out, GError **error)
 {
   g_auto(SkInviteCode) found = { 0 };
-  char *line = strnlen (text, TEXT_MAX + 1) <= TEXT_MAX && g_utf8_validate (text, -1, NULL) ? clean (text) : NULL;
+  char *line = strnlen (text, TEXT_MAX + 1) <= TEXT_MAX && g_utf8_validate (text, -1, NULL)
+                   ? clean (text)
+                   : NULL;
   gboolean fits;
 
   if (line == NULL)
-    return sk_fail (error, SK_ERROR_USAGE, "This is not an invitation code: one begins with \"" PREFIX "\"");
+    return sk_fail (error, SK_ERROR_USAGE,
+                    "This is not an invitation code: one begins with \"" PREFIX "\"");
   fits = read_line (line, &found);
   sodium_memzero (line, strlen (line));
   g_free (line);
   if (!fits)
-    return sk_fail (error, SK_ERROR_WRONG_KEY, "The invitation code is not complete or has a wrong character; copy it again as a whole");
+    return sk_fail (
+        error, SK_ERROR_WRONG_KEY,
+        "The invitation code is not complete or has a wrong character; copy it again as a whole");
   *out = found;
   memset (&found, 0, sizeof found);
   return TRUE;

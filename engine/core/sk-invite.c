@@ -14,7 +14,7 @@
 #define VERSION 1u
 #define CODE_BYTES 16u
 #define OFFER_SIZE (4 + 4 + 16 + 16 + 32 + 32)
-#define ANSWER_PLAIN 272u                /* with the longest name; shorter ones are filled up */
+#define ANSWER_PLAIN 272u /* with the longest name; shorter ones are filled up */
 #define ANSWER_HEADER (4 + 4 + 16 + 32)
 #define ANSWER_SIZE (ANSWER_HEADER + ANSWER_PLAIN + SK_SEAL_OVERHEAD + 32)
 #define GRANT_HEADER (4 + 4 + 16)
@@ -28,16 +28,16 @@ struct _SkInviteSide
   SkKey code;
   SkId vault, tag;
   SkKey mac_key;
-  SkKey secret;            /* ephemeral X25519 */
+  SkKey secret; /* ephemeral X25519 */
   SkPublicKey public;
   GBytes *offer, *answer;
-  SkPublicKey peer;        /* newcomer: the inviter's ephemeral key */
-  SkKey shared;            /* newcomer: between offer and answer */
+  SkPublicKey peer; /* newcomer: the inviter's ephemeral key */
+  SkKey shared;     /* newcomer: between offer and answer */
   SkKey session;
   gboolean has_peer, has_session, spent;
   guint failures;
   char *words;
-  SkDeviceId device;       /* newcomer: what it asked to be enrolled */
+  SkDeviceId device; /* newcomer: what it asked to be enrolled */
   SkPublicKey sign_key;
 };
 
@@ -79,7 +79,7 @@ sk_invite_side_free (SkInviteSide *self)
   g_clear_pointer (&self->offer, g_bytes_unref);
   g_clear_pointer (&self->answer, g_bytes_unref);
   sk_phrase_free (self->words);
-  sodium_free (self);      /* wipes */
+  sodium_free (self); /* wipes */
 }
 
 /* --- what both sides compute --- */
@@ -92,7 +92,8 @@ hash_bytes (GBytes *bytes, SkHash *out)
 
 /* h (shared, label, code, a, b) */
 static void
-derive (SkInviteSide *self, const SkKey *shared, const char *label, const guint8 a[32], const guint8 b[32], SkKey *out)
+derive (SkInviteSide *self, const SkKey *shared, const char *label, const guint8 a[32],
+        const guint8 b[32], SkKey *out)
 {
   guint8 input[64 + CODE_BYTES + 64];
   gsize label_len = strlen (label);
@@ -114,7 +115,8 @@ mac (const SkInviteSide *self, const SkHash *before, const guint8 *data, gsize l
 {
   crypto_generichash_state state;
 
-  crypto_generichash_init (&state, self->mac_key.bytes, sizeof self->mac_key.bytes, sizeof out->bytes);
+  crypto_generichash_init (&state, self->mac_key.bytes, sizeof self->mac_key.bytes,
+                           sizeof out->bytes);
   if (before != NULL)
     crypto_generichash_update (&state, before->bytes, sizeof before->bytes);
   crypto_generichash_update (&state, data, len);
@@ -172,10 +174,11 @@ check_start (SkReader *r, const char *magic, const SkInviteSide *self, GError **
   SkId tag;
 
   sk_reader_id (r, &tag);
-  if (r->failed || memcmp (found, magic, 4) != 0 || version == 0)
+  if (r->failed || sodium_memcmp (found, magic, 4) != 0 || version == 0)
     return sk_fail (error, SK_ERROR_CORRUPT, "A message of an invitation is damaged");
   if (version > VERSION)
-    return sk_fail (error, SK_ERROR_TOO_NEW, "The other device uses a newer version of this program");
+    return sk_fail (error, SK_ERROR_TOO_NEW,
+                    "The other device uses a newer version of this program");
   if (!sk_id_equal (&tag, &self->tag))
     return sk_fail (error, SK_ERROR_CORRUPT, "A message of an invitation belongs to another one");
   return TRUE;
@@ -184,7 +187,8 @@ check_start (SkReader *r, const char *magic, const SkInviteSide *self, GError **
 static gboolean
 fail_spent (GError **error)
 {
-  return sk_fail (error, SK_ERROR_PERMISSION, "The invitation was used or is not valid any more; make a new one");
+  return sk_fail (error, SK_ERROR_PERMISSION,
+                  "The invitation was used or is not valid any more; make a new one");
 }
 
 /* --- offer --- */
@@ -225,10 +229,12 @@ sk_invite_read_offer (SkInviteSide *newcomer, GBytes *offer, GError **error)
     return FALSE;
   mac (newcomer, NULL, data, OFFER_SIZE - sizeof expected, &expected);
   if (sodium_memcmp (expected.bytes, data + OFFER_SIZE - sizeof expected, sizeof expected) != 0)
-    return sk_fail (error, SK_ERROR_WRONG_KEY, "The invitation in the storage was not made with this code");
+    return sk_fail (error, SK_ERROR_WRONG_KEY,
+                    "The invitation in the storage was not made with this code");
   sk_reader_id (&r, &vault);
   if (!sk_id_equal (&vault, &newcomer->vault))
-    return sk_fail (error, SK_ERROR_UNTRUSTED, "The invitation is for another vault than its code says");
+    return sk_fail (error, SK_ERROR_UNTRUSTED,
+                    "The invitation is for another vault than its code says");
   memcpy (newcomer->peer.bytes, sk_reader_take (&r, sizeof (SkPublicKey)), sizeof (SkPublicKey));
   if (crypto_scalarmult (newcomer->shared.bytes, newcomer->secret.bytes, newcomer->peer.bytes) != 0)
     return sk_fail (error, SK_ERROR_UNTRUSTED, "The invitation has an invalid key");
@@ -241,7 +247,8 @@ sk_invite_read_offer (SkInviteSide *newcomer, GBytes *offer, GError **error)
 
 /* What the new device signs: it holds this key, and asks for this, now. */
 static void
-put_signed (SkWriter *w, const SkHash *offer, const SkPublicKey *newcomer, const SkInviteAnswer *answer)
+put_signed (SkWriter *w, const SkHash *offer, const SkPublicKey *newcomer,
+            const SkInviteAnswer *answer)
 {
   sk_writer_init (w);
   sk_writer_raw (w, "SKJA", 4);
@@ -254,12 +261,15 @@ put_signed (SkWriter *w, const SkHash *offer, const SkPublicKey *newcomer, const
 }
 
 GBytes *
-sk_invite_build_answer (SkInviteSide *newcomer, const SkDeviceId *device, const char *name, SkIdentity *identity)
+sk_invite_build_answer (SkInviteSide *newcomer, const SkDeviceId *device, const char *name,
+                        SkIdentity *identity)
 {
   g_auto(SkWriter) w = { 0 }, plain = { 0 }, to_sign = { 0 };
   g_auto(SkKey) key = { 0 };
   g_autoptr(GBytes) sealed = NULL;
-  SkInviteAnswer answer = { .device = *device, .name = (char *) name, .sign_key = *sk_identity_sign_key (identity),
+  SkInviteAnswer answer = { .device = *device,
+                            .name = (char *) name,
+                            .sign_key = *sk_identity_sign_key (identity),
                             .box_key = *sk_identity_box_key (identity) };
   SkSignature signature;
   SkHash offer, tag;
@@ -280,7 +290,8 @@ sk_invite_build_answer (SkInviteSide *newcomer, const SkDeviceId *device, const 
   while (plain.bytes->len < ANSWER_PLAIN)
     sk_writer_u8 (&plain, 0);
 
-  derive (newcomer, &newcomer->shared, "skerry join answer", offer.bytes, newcomer->public.bytes, &key);
+  derive (newcomer, &newcomer->shared, "skerry join answer", offer.bytes, newcomer->public.bytes,
+          &key);
   begin (&w, "SKJA", newcomer);
   sk_writer_raw (&w, newcomer->public.bytes, sizeof newcomer->public.bytes);
   sealed = sk_seal_bytes (&key, w.bytes->data, w.bytes->len, plain.bytes->data, plain.bytes->len);
@@ -352,11 +363,13 @@ open_answer (SkInviteSide *self, GBytes *object, SkKey *shared, SkInviteAnswer *
   if (crypto_scalarmult (shared->bytes, self->secret.bytes, newcomer.bytes) != 0)
     return sk_fail (error, SK_ERROR_UNTRUSTED, "A device that asks to join has an invalid key");
   derive (self, shared, "skerry join answer", offer.bytes, newcomer.bytes, &key);
-  plain = sk_open_bytes (&key, data, ANSWER_HEADER, data + ANSWER_HEADER, ANSWER_PLAIN + SK_SEAL_OVERHEAD, error);
+  plain = sk_open_bytes (&key, data, ANSWER_HEADER, data + ANSWER_HEADER,
+                         ANSWER_PLAIN + SK_SEAL_OVERHEAD, error);
   if (plain == NULL)
     return FALSE;
   if (!parse_answer (plain, &offer, &newcomer, out))
-    return sk_fail (error, SK_ERROR_UNTRUSTED, "A device that asks to join does not prove its keys or has no proper name");
+    return sk_fail (error, SK_ERROR_UNTRUSTED,
+                    "A device that asks to join does not prove its keys or has no proper name");
   return TRUE;
 }
 
@@ -402,7 +415,8 @@ put_grant (SkWriter *w, const SkInviteGrant *grant, GError **error)
   for (guint i = 0; i < grant->members->len; i++)
     size += g_bytes_get_size (g_ptr_array_index (grant->members, i)) + 3;
   if (size > SK_SMALL_OBJECT_MAX)
-    return sk_fail (error, SK_ERROR_LIMIT, "The vault has too many membership records to invite somebody");
+    return sk_fail (error, SK_ERROR_LIMIT,
+                    "The vault has too many membership records to invite somebody");
   sk_writer_init (w);
   sk_writer_raw (w, grant->recovery_sign.bytes, sizeof grant->recovery_sign.bytes);
   sk_writer_raw (w, grant->recovery_box.bytes, sizeof grant->recovery_box.bytes);
@@ -436,9 +450,12 @@ sk_invite_build_grant (SkInviteSide *inviter, const SkInviteGrant *grant, GError
   sk_writer_init (&length);
   sk_writer_varint (&length, keys_len);
   used = length.bytes->len + keys_len + open.bytes->len;
-  size = (gsize) sk_padme (MAX (used + GRANT_HEADER + SK_SEAL_OVERHEAD, SK_ENVELOPE_SIZE_MIN)) - GRANT_HEADER - SK_SEAL_OVERHEAD;
+  size = (gsize) sk_padme (MAX (used + GRANT_HEADER + SK_SEAL_OVERHEAD, SK_ENVELOPE_SIZE_MIN))
+         - GRANT_HEADER - SK_SEAL_OVERHEAD;
   if (size + GRANT_HEADER + SK_SEAL_OVERHEAD > SK_SMALL_OBJECT_MAX)
-    return sk_fail (error, SK_ERROR_LIMIT, "The vault has too many membership records to invite somebody"), NULL;
+    return sk_fail (error, SK_ERROR_LIMIT,
+                    "The vault has too many membership records to invite somebody"),
+           NULL;
 
   plain = sk_secret_alloc (size);
   memset (plain, 0, size);
@@ -447,7 +464,8 @@ sk_invite_build_grant (SkInviteSide *inviter, const SkInviteGrant *grant, GError
   memcpy (plain + length.bytes->len + keys_len, open.bytes->data, open.bytes->len);
   begin (&w, "SKJG", inviter);
   g_byte_array_set_size (w.bytes, (guint) (GRANT_HEADER + size + SK_SEAL_OVERHEAD));
-  sk_seal (&inviter->session, w.bytes->data, GRANT_HEADER, plain, size, w.bytes->data + GRANT_HEADER);
+  sk_seal (&inviter->session, w.bytes->data, GRANT_HEADER, plain, size,
+           w.bytes->data + GRANT_HEADER);
   sodium_free (plain);
   forget (inviter);
   return sk_writer_finish (&w);
@@ -507,7 +525,8 @@ parse_grant (const guint8 *plain, gsize len, SkInviteGrant *out, GError **error)
 static gboolean
 check_grant (SkInviteSide *self, const SkInviteGrant *grant, GError **error)
 {
-  g_autoptr(SkMembers) members = sk_members_new (&self->vault, &grant->recovery_sign, &grant->recovery_box, error);
+  g_autoptr(SkMembers) members
+      = sk_members_new (&self->vault, &grant->recovery_sign, &grant->recovery_box, error);
   const SkPublicKey *key;
 
   if (members == NULL)
@@ -515,9 +534,11 @@ check_grant (SkInviteSide *self, const SkInviteGrant *grant, GError **error)
   for (guint i = 0; i < grant->members->len; i++)
     if (!sk_members_add (members, g_ptr_array_index (grant->members, i), NULL, error))
       return FALSE;
-  key = sk_members_is_live (members, &self->device) ? sk_members_sign_key (members, &self->device) : NULL;
-  if (key == NULL || memcmp (key, &self->sign_key, sizeof *key) != 0)
-    return sk_fail (error, SK_ERROR_UNTRUSTED, "The inviting device let this device in, but did not enrol it in the vault");
+  key = sk_members_is_live (members, &self->device) ? sk_members_sign_key (members, &self->device)
+                                                    : NULL;
+  if (key == NULL || sodium_memcmp (key, &self->sign_key, sizeof *key) != 0)
+    return sk_fail (error, SK_ERROR_UNTRUSTED,
+                    "The inviting device let this device in, but did not enrol it in the vault");
   return TRUE;
 }
 
@@ -541,7 +562,8 @@ sk_invite_read_grant (SkInviteSide *newcomer, GBytes *object, SkInviteGrant *out
   plain_len = len - GRANT_HEADER - SK_SEAL_OVERHEAD;
   plain = sk_secret_alloc (plain_len);
   holder = sk_secret_take (plain, plain_len);
-  if (!sk_open (&newcomer->session, data, GRANT_HEADER, data + GRANT_HEADER, len - GRANT_HEADER, plain, error))
+  if (!sk_open (&newcomer->session, data, GRANT_HEADER, data + GRANT_HEADER, len - GRANT_HEADER,
+                plain, error))
     return FALSE;
   if (!parse_grant (plain, plain_len, &found, error) || !check_grant (newcomer, &found, error))
     {

@@ -30,7 +30,14 @@ void sk_invite_answer_clear (SkInviteAnswer *self);
 gboolean sk_invite_read_answer (SkInviteSide *inviter, GBytes *answer, SkInviteAnswer *out, GError **error);
 /* Six words both sides show; from the whole transcript. (transfer full) */
 char *sk_invite_words (SkInviteSide *self);
-typedef struct { SkKeyring *keys; GPtrArray *members; /* GBytes */ SkPublicKey recovery_sign, recovery_box; char *vault_name; GArray *positions; /* SkPosition: sponsor's merged coverage, A3(e) */ } SkInviteGrant;
+typedef struct
+{
+  SkKeyring *keys;
+  GPtrArray *members;            /* GBytes */
+  SkPublicKey recovery_sign, recovery_box;
+  char *vault_name;
+  GArray *positions;             /* SkPosition: sponsor's merged coverage, A3(e) */
+} SkInviteGrant;
 void sk_invite_grant_clear (SkInviteGrant *self);
 GBytes *sk_invite_build_grant (SkInviteSide *inviter, const SkInviteGrant *grant, GError **error);
 gboolean sk_invite_read_grant (SkInviteSide *newcomer, GBytes *object, SkInviteGrant *out, GError **error);

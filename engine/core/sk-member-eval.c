@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who is a member: a pure function of the set of records. The rules and why they hold are in FORMAT.md, "Membership". */
+/* Who is a member: a pure function of the set of records. The rules and why they hold are in
+ * FORMAT.md, "Membership". */
 #include "sk-member-private.h"
 
 #include "sk-limits.h"
@@ -10,7 +11,8 @@ typedef struct
 {
   GPtrArray *records;      /* of the members, borrowed */
   GPtrArray *nodes;        /* SkIdentityNode, in order of rank */
-  GHashTable *revocations; /* device id -> GPtrArray of SkMemberRecord that revoke it, those of the recovery first */
+  GHashTable *revocations; /* device id -> GPtrArray of SkMemberRecord that revoke it, those of the
+                              recovery first */
   GHashTable *adds;        /* device id -> GPtrArray of SkMemberRecord that add it */
   guint visits;            /* numbers given while looking for a circle */
 } Evaluation;
@@ -33,7 +35,8 @@ device_equal (gconstpointer a, gconstpointer b)
 static gboolean
 same_keys (const SkMemberRecord *a, const SkMemberRecord *b)
 {
-  return memcmp (&a->sign_key, &b->sign_key, sizeof a->sign_key) == 0 && memcmp (&a->box_key, &b->box_key, sizeof a->box_key) == 0;
+  return memcmp (&a->sign_key, &b->sign_key, sizeof a->sign_key) == 0
+         && memcmp (&a->box_key, &b->box_key, sizeof a->box_key) == 0;
 }
 
 /* --- attacks --- */
@@ -91,7 +94,8 @@ is_ancestral (const SkIdentityNode *node, const SkMemberRecord *record)
 static gboolean
 revocation_attacks (const SkMemberRecord *revocation, const SkMemberRecord *record)
 {
-  return revocation != record && !is_kept (revocation, &record->hash) && !is_ancestral (revocation->by, record);
+  return revocation != record && !is_kept (revocation, &record->hash)
+         && !is_ancestral (revocation->by, record);
 }
 
 typedef gboolean (*AttackerFunc) (SkMemberRecord *attacker, gpointer data);
@@ -100,7 +104,8 @@ typedef gboolean (*AttackerFunc) (SkMemberRecord *attacker, gpointer data);
 static gboolean
 for_each_attacker (Evaluation *self, const SkMemberRecord *record, AttackerFunc func, gpointer data)
 {
-  GPtrArray *list = record->by_recovery ? NULL : g_hash_table_lookup (self->revocations, &record->signer);
+  GPtrArray *list
+      = record->by_recovery ? NULL : g_hash_table_lookup (self->revocations, &record->signer);
 
   for (guint i = 0; list != NULL && i < list->len; i++)
     {
@@ -114,7 +119,8 @@ for_each_attacker (Evaluation *self, const SkMemberRecord *record, AttackerFunc 
     {
       SkMemberRecord *attacker = g_ptr_array_index (list, i);
 
-      if (!same_keys (attacker, record) && sk_member_compare_adds (attacker, record) < 0 && func (attacker, data))
+      if (!same_keys (attacker, record) && sk_member_compare_adds (attacker, record) < 0
+          && func (attacker, data))
         return TRUE;
     }
   return FALSE;
@@ -188,7 +194,7 @@ settle (Evaluation *self)
 typedef struct
 {
   SkMemberRecord *record;
-  GPtrArray *needs;        /* records whose state must be known first */
+  GPtrArray *needs; /* records whose state must be known first */
   guint next;
 } Frame;
 
@@ -206,7 +212,9 @@ push_frame (Evaluation *self, GArray *frames, GPtrArray *path, SkMemberRecord *r
   Frame frame = { .record = record, .needs = g_ptr_array_new () };
 
   for_each_attacker (self, record, collect_open, frame.needs);
-  for (guint i = 0; !record->by_recovery && node_state (record->by) == SK_MEMBER_OPEN && i < record->by->adds->len; i++)
+  for (guint i = 0; !record->by_recovery && node_state (record->by) == SK_MEMBER_OPEN
+                    && i < record->by->adds->len;
+       i++)
     collect_open (g_ptr_array_index (record->by->adds, i), frame.needs);
   record->visit = record->low = ++self->visits;
   record->on_path = TRUE;
@@ -214,8 +222,9 @@ push_frame (Evaluation *self, GArray *frames, GPtrArray *path, SkMemberRecord *r
   g_array_append_val (frames, frame);
 }
 
-/* The first strongly connected component that Tarjan's algorithm completes from @start: open records that all wait for
- * each other and for nothing else. They are the end of @path, from the returned place on. */
+/* The first strongly connected component that Tarjan's algorithm completes from @start: open
+ * records that all wait for each other and for nothing else. They are the end of @path, from the
+ * returned place on. */
 static guint
 find_circle (Evaluation *self, SkMemberRecord *start, GPtrArray *path)
 {
@@ -255,8 +264,8 @@ find_circle (Evaluation *self, SkMemberRecord *start, GPtrArray *path)
   return place;
 }
 
-/* Finds open records that wait for each other. The revocation of least authority among them falls; where there is none,
- * they only hold each other up, and all fall. FALSE when nothing is open. */
+/* Finds open records that wait for each other. The revocation of least authority among them falls;
+ * where there is none, they only hold each other up, and all fall. FALSE when nothing is open. */
 static gboolean
 cut_circle (Evaluation *self)
 {
@@ -281,7 +290,8 @@ cut_circle (Evaluation *self)
     {
       SkMemberRecord *record = g_ptr_array_index (path, i);
 
-      if (record->type == SK_MEMBER_REVOKE && (least == NULL || sk_member_compare_authority (record, least) > 0))
+      if (record->type == SK_MEMBER_REVOKE
+          && (least == NULL || sk_member_compare_authority (record, least) > 0))
         least = record;
     }
   for (guint i = place; i < path->len; i++)
@@ -303,7 +313,8 @@ decide (Evaluation *self)
   for (guint i = 0; i < self->records->len; i++)
     {
       SkMemberRecord *record = g_ptr_array_index (self->records, i);
-      gboolean counts = (record->by != NULL || record->by_recovery) && record->type <= SK_MEMBER_REVOKE
+      gboolean counts = (record->by != NULL || record->by_recovery)
+                        && record->type <= SK_MEMBER_REVOKE
                         && (record->type != SK_MEMBER_ADD || record->makes != NULL);
 
       record->state = counts ? SK_MEMBER_OPEN : SK_MEMBER_OUT;
@@ -372,7 +383,8 @@ current_name (Evaluation *self, const SkMemberRecord *add)
     {
       const SkMemberRecord *record = g_ptr_array_index (self->records, i);
 
-      if (record->type == SK_MEMBER_RENAME && record->state == SK_MEMBER_IN && sk_device_id_equal (&record->subject, &add->subject)
+      if (record->type == SK_MEMBER_RENAME && record->state == SK_MEMBER_IN
+          && sk_device_id_equal (&record->subject, &add->subject)
           && (best == NULL || names_better (record, best)))
         best = record;
     }
@@ -412,8 +424,10 @@ evaluation_init (Evaluation *self, GPtrArray *records)
 {
   self->records = records;
   self->nodes = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_identity_node_free);
-  self->revocations = g_hash_table_new_full (device_hash, device_equal, NULL, (GDestroyNotify) g_ptr_array_unref);
-  self->adds = g_hash_table_new_full (device_hash, device_equal, NULL, (GDestroyNotify) g_ptr_array_unref);
+  self->revocations
+      = g_hash_table_new_full (device_hash, device_equal, NULL, (GDestroyNotify) g_ptr_array_unref);
+  self->adds
+      = g_hash_table_new_full (device_hash, device_equal, NULL, (GDestroyNotify) g_ptr_array_unref);
   for (guint i = 0; i < records->len; i++)
     {
       SkMemberRecord *record = g_ptr_array_index (records, i);
@@ -429,7 +443,7 @@ evaluation_clear (Evaluation *self)
     {
       SkMemberRecord *record = g_ptr_array_index (self->records, i);
 
-      record->by = record->makes = NULL;     /* the nodes go now; the states stay */
+      record->by = record->makes = NULL; /* the nodes go now; the states stay */
     }
   g_ptr_array_unref (self->nodes);
   g_hash_table_unref (self->revocations);
@@ -461,8 +475,10 @@ sk_members_valid_records (SkMembers *self, const SkDeviceId *first)
   const SkDevice *found;
 
   sk_members_evaluate (self);
-  /* From @first upwards: each step is a device of lesser rank, so this ends at the recovery identity. */
-  for (guint steps = 0; steps <= self->devices->len && (found = sk_members_find (self, &device)) != NULL; steps++)
+  /* From @first upwards: each step is a device of lesser rank, so this ends at the recovery
+   * identity. */
+  for (guint steps = 0;
+       steps <= self->devices->len && (found = sk_members_find (self, &device)) != NULL; steps++)
     {
       for (guint i = 0; i < self->records->len; i++)
         {
@@ -479,7 +495,8 @@ sk_members_valid_records (SkMembers *self, const SkDeviceId *first)
       {
         SkMemberRecord *record = g_ptr_array_index (self->records, i);
 
-        if (record->type == type && record->state == SK_MEMBER_IN && g_hash_table_add (seen, record))
+        if (record->type == type && record->state == SK_MEMBER_IN
+            && g_hash_table_add (seen, record))
           g_ptr_array_add (valid, record);
       }
   return valid;

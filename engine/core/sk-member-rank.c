@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Identities, the order in which they were enrolled, and who signed what. FORMAT.md, "Membership", step 1. */
+/* Identities, the order in which they were enrolled, and who signed what. FORMAT.md, "Membership",
+ * step 1. */
 #include "sk-member-private.h"
 
 #include "sk-limits.h"
@@ -51,7 +52,8 @@ node_for (GPtrArray *nodes, SkMemberRecord *add)
   for (guint i = 0; i < nodes->len; i++)
     {
       node = g_ptr_array_index (nodes, i);
-      if (sk_device_id_equal (&node->id, &add->subject) && memcmp (&node->sign_key, &add->sign_key, sizeof add->sign_key) == 0)
+      if (sk_device_id_equal (&node->id, &add->subject)
+          && memcmp (&node->sign_key, &add->sign_key, sizeof add->sign_key) == 0)
         return node;
     }
   node = g_new0 (SkIdentityNode, 1);
@@ -64,7 +66,8 @@ node_for (GPtrArray *nodes, SkMemberRecord *add)
   return node;
 }
 
-/* Puts into @reached every add record that @node (NULL: the recovery identity) signed, with its rank. */
+/* Puts into @reached every add record that @node (NULL: the recovery identity) signed, with its
+ * rank. */
 static void
 reach (GPtrArray *records, SkIdentityNode *node, GPtrArray *reached)
 {
@@ -72,18 +75,24 @@ reach (GPtrArray *records, SkIdentityNode *node, GPtrArray *reached)
     {
       SkMemberRecord *record = g_ptr_array_index (records, i);
 
-      if (record->type != SK_MEMBER_ADD || record->by_recovery != (node == NULL) || record->by != NULL)
+      if (record->type != SK_MEMBER_ADD || record->by_recovery != (node == NULL)
+          || record->by != NULL)
         continue;
-      if (node != NULL && (!sk_device_id_equal (&record->signer, &node->id) || !sk_member_record_verify (record, &node->sign_key)))
+      if (node != NULL
+          && (!sk_device_id_equal (&record->signer, &node->id)
+              || !sk_member_record_verify (record, &node->sign_key)))
         continue;
       record->by = node;
-      record->rank = (SkRank) { .time = node != NULL ? MAX (record->time, node->rank.time) : record->time,
-                                .depth = node != NULL ? node->rank.depth + 1 : 1, .hash = record->hash };
+      record->rank
+          = (SkRank) { .time = node != NULL ? MAX (record->time, node->rank.time) : record->time,
+                       .depth = node != NULL ? node->rank.depth + 1 : 1,
+                       .hash = record->hash };
       g_ptr_array_add (reached, record);
     }
 }
 
-/* The reached record of least rank leaves first, as in Dijkstra's algorithm: ranks grow along every chain. */
+/* The reached record of least rank leaves first, as in Dijkstra's algorithm: ranks grow along every
+ * chain. */
 static SkMemberRecord *
 take_least (GPtrArray *reached)
 {
@@ -91,7 +100,8 @@ take_least (GPtrArray *reached)
 
   for (guint i = 1; i < reached->len; i++)
     if (compare_ranks (&((SkMemberRecord *) g_ptr_array_index (reached, i))->rank,
-                       &((SkMemberRecord *) g_ptr_array_index (reached, least))->rank) < 0)
+                       &((SkMemberRecord *) g_ptr_array_index (reached, least))->rank)
+        < 0)
       least = i;
   return g_ptr_array_steal_index_fast (reached, least);
 }
@@ -125,7 +135,8 @@ find_signers (GPtrArray *records, GPtrArray *nodes)
         {
           SkIdentityNode *node = g_ptr_array_index (nodes, j);
 
-          if (sk_device_id_equal (&node->id, &record->signer) && sk_member_record_verify (record, &node->sign_key))
+          if (sk_device_id_equal (&node->id, &record->signer)
+              && sk_member_record_verify (record, &node->sign_key))
             record->by = node;
         }
     }

@@ -154,7 +154,9 @@ sk_member_record_parse (GBytes *bytes, const SkId *vault, GError **error)
   if (r.failed || memcmp (magic, MAGIC, MAGIC_SIZE) != 0 || version == 0)
     return sk_fail (error, SK_ERROR_CORRUPT, "This is not a membership record"), NULL;
   if (version > VERSION)
-    return sk_fail (error, SK_ERROR_TOO_NEW, "A membership record was written by a newer version of this program"), NULL;
+    return sk_fail (error, SK_ERROR_TOO_NEW,
+                    "A membership record was written by a newer version of this program"),
+           NULL;
 
   self->type = sk_reader_u8 (&r);
   sk_reader_id (&r, &named);
@@ -164,8 +166,8 @@ sk_member_record_parse (GBytes *bytes, const SkId *vault, GError **error)
   self->by_recovery = sk_device_id_is_zero (&self->signer);
   if (!r.failed && !sk_id_equal (&named, vault))
     return sk_fail (error, SK_ERROR_CORRUPT, "A membership record belongs to another vault"), NULL;
-  if (r.failed || sk_device_id_is_zero (&self->subject) || self->time < SK_WALL_MIN || self->time > SK_WALL_MAX
-      || !read_content (self, &r))
+  if (r.failed || sk_device_id_is_zero (&self->subject) || self->time < SK_WALL_MIN
+      || self->time > SK_WALL_MAX || !read_content (self, &r))
     return sk_fail (error, SK_ERROR_CORRUPT, "A membership record is damaged"), NULL;
 
   self->bytes = g_bytes_ref (bytes);
@@ -176,7 +178,8 @@ sk_member_record_parse (GBytes *bytes, const SkId *vault, GError **error)
 /* --- writing --- */
 
 static void
-begin (SkWriter *w, guint8 type, const SkId *vault, const SkDeviceId *signer_id, const SkDeviceId *subject, gint64 now)
+begin (SkWriter *w, guint8 type, const SkId *vault, const SkDeviceId *signer_id,
+       const SkDeviceId *subject, gint64 now)
 {
   sk_writer_init (w);
   sk_writer_raw (w, MAGIC, MAGIC_SIZE);
@@ -199,8 +202,9 @@ sign (SkWriter *w, SkIdentity *signer)
 }
 
 GBytes *
-sk_member_build_add (const SkId *vault, const SkDeviceId *device, const char *name, const SkPublicKey *sign_key,
-                     const SkPublicKey *box_key, const SkDeviceId *signer_id, SkIdentity *signer, gint64 now)
+sk_member_build_add (const SkId *vault, const SkDeviceId *device, const char *name,
+                     const SkPublicKey *sign_key, const SkPublicKey *box_key,
+                     const SkDeviceId *signer_id, SkIdentity *signer, gint64 now)
 {
   g_auto(SkWriter) w = { 0 };
 
@@ -213,12 +217,15 @@ sk_member_build_add (const SkId *vault, const SkDeviceId *device, const char *na
 }
 
 GBytes *
-sk_member_build_rename (const SkId *vault, const SkDeviceId *device, const char *name, guint64 lamport,
-                        const SkDeviceId *signer_id, SkIdentity *signer, gint64 now)
+sk_member_build_rename (const SkId *vault, const SkDeviceId *device, const char *name,
+                        guint64 lamport, const SkDeviceId *signer_id, SkIdentity *signer,
+                        gint64 now)
 {
   g_auto(SkWriter) w = { 0 };
 
-  g_return_val_if_fail (sk_label_check (name, NULL) && !sk_device_id_is_zero (device) && lamport <= SK_COUNTER_MAX, NULL);
+  g_return_val_if_fail (sk_label_check (name, NULL) && !sk_device_id_is_zero (device)
+                            && lamport <= SK_COUNTER_MAX,
+                        NULL);
   begin (&w, SK_MEMBER_RENAME, vault, signer_id, device, now);
   sk_writer_varint (&w, lamport);
   sk_writer_string (&w, name);
@@ -227,7 +234,8 @@ sk_member_build_rename (const SkId *vault, const SkDeviceId *device, const char 
 
 /* Of the records @device signed, those that the revocation leaves standing. */
 static GArray *
-choose_kept (SkMembers *members, const SkDeviceId *device, const SkDeviceId *signer_id, gboolean undo_revocations)
+choose_kept (SkMembers *members, const SkDeviceId *device, const SkDeviceId *signer_id,
+             gboolean undo_revocations)
 {
   static const guint8 order[] = { SK_MEMBER_ADD, SK_MEMBER_REVOKE, SK_MEMBER_RENAME };
   GArray *kept = g_array_new (FALSE, FALSE, sizeof (SkHash));
@@ -237,11 +245,12 @@ choose_kept (SkMembers *members, const SkDeviceId *device, const SkDeviceId *sig
     for (guint i = 0; i < members->records->len && kept->len < KEPT_MAX; i++)
       {
         const SkMemberRecord *record = g_ptr_array_index (members->records, i);
-        gboolean fits = record->type == order[pass] && record->state == SK_MEMBER_IN && !record->by_recovery
-                        && sk_device_id_equal (&record->signer, device);
+        gboolean fits = record->type == order[pass] && record->state == SK_MEMBER_IN
+                        && !record->by_recovery && sk_device_id_equal (&record->signer, device);
 
         /* Who revokes is not going to confirm that he was revoked himself. */
-        if (record->type == SK_MEMBER_REVOKE && (undo_revocations || sk_device_id_equal (&record->subject, signer_id)))
+        if (record->type == SK_MEMBER_REVOKE
+            && (undo_revocations || sk_device_id_equal (&record->subject, signer_id)))
           continue;
         if (fits)
           g_array_append_val (kept, record->hash);
@@ -251,8 +260,9 @@ choose_kept (SkMembers *members, const SkDeviceId *device, const SkDeviceId *sig
 }
 
 GBytes *
-sk_member_build_revoke (const SkId *vault, const SkDeviceId *device, GArray *cut, SkMembers *members, gboolean undo_revocations,
-                        const SkDeviceId *signer_id, SkIdentity *signer, gint64 now)
+sk_member_build_revoke (const SkId *vault, const SkDeviceId *device, GArray *cut,
+                        SkMembers *members, gboolean undo_revocations, const SkDeviceId *signer_id,
+                        SkIdentity *signer, gint64 now)
 {
   g_auto(SkWriter) w = { 0 };
   g_autoptr(GArray) own = g_array_new (FALSE, FALSE, sizeof (SkPosition));

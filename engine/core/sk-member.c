@@ -26,13 +26,15 @@ members_alloc (const SkId *vault, const SkPublicKey *recovery_sign, const SkPubl
 }
 
 SkMembers *
-sk_members_new (const SkId *vault, const SkPublicKey *recovery_sign, const SkPublicKey *recovery_box, GError **error)
+sk_members_new (const SkId *vault, const SkPublicKey *recovery_sign,
+                const SkPublicKey *recovery_box, GError **error)
 {
   SkId certified;
 
   sk_vault_id_from_recovery (recovery_sign, recovery_box, &certified);
   if (!sk_id_equal (&certified, vault))
-    return sk_fail (error, SK_ERROR_UNTRUSTED, "The recovery keys are not those of this vault"), NULL;
+    return sk_fail (error, SK_ERROR_UNTRUSTED, "The recovery keys are not those of this vault"),
+           NULL;
   return members_alloc (vault, recovery_sign, recovery_box);
 }
 
@@ -83,7 +85,8 @@ find_place (SkMembers *self, const SkHash *hash, gboolean *found)
   while (low < high)
     {
       guint middle = low + (high - low) / 2;
-      int order = sk_hash_compare (&((SkMemberRecord *) g_ptr_array_index (self->records, middle))->hash, hash);
+      int order = sk_hash_compare (
+          &((SkMemberRecord *) g_ptr_array_index (self->records, middle))->hash, hash);
 
       if (order == 0)
         {
@@ -115,17 +118,20 @@ sk_members_add (SkMembers *self, GBytes *bytes, gboolean *is_new, GError **error
       sk_member_record_free (record);
       return TRUE;
     }
-  /* The key of the recovery identity is known from the start: what it did not sign will never count. */
+  /* The key of the recovery identity is known from the start: what it did not sign will never
+   * count. */
   if (record->by_recovery && !sk_member_record_verify (record, &self->recovery_sign))
     {
       sk_member_record_free (record);
-      return sk_fail (error, SK_ERROR_UNTRUSTED, "A membership record is not signed by the recovery identity it names");
+      return sk_fail (error, SK_ERROR_UNTRUSTED,
+                      "A membership record is not signed by the recovery identity it names");
     }
   n = record->by_recovery ? self->n_by_recovery : self->records->len - self->n_by_recovery;
   if (n >= SK_MEMBER_RECORDS_MAX)
     {
       sk_member_record_free (record);
-      return sk_fail (error, SK_ERROR_LIMIT, "There are more than %u membership records", SK_MEMBER_RECORDS_MAX);
+      return sk_fail (error, SK_ERROR_LIMIT, "There are more than %u membership records",
+                      SK_MEMBER_RECORDS_MAX);
     }
   if (record->by_recovery)
     self->n_by_recovery++;
@@ -142,7 +148,8 @@ sk_members_records (SkMembers *self)
   GPtrArray *records = g_ptr_array_new_with_free_func ((GDestroyNotify) g_bytes_unref);
 
   for (guint i = 0; i < self->records->len; i++)
-    g_ptr_array_add (records, g_bytes_ref (((SkMemberRecord *) g_ptr_array_index (self->records, i))->bytes));
+    g_ptr_array_add (
+        records, g_bytes_ref (((SkMemberRecord *) g_ptr_array_index (self->records, i))->bytes));
   return records;
 }
 

@@ -13,7 +13,10 @@ compare_positions (gconstpointer a, gconstpointer b)
 static gboolean
 ascends (GArray *positions, guint i)
 {
-  return i == 0 || compare_positions (&g_array_index (positions, SkPosition, i - 1), &g_array_index (positions, SkPosition, i)) < 0;
+  return i == 0
+         || compare_positions (&g_array_index (positions, SkPosition, i - 1),
+                               &g_array_index (positions, SkPosition, i))
+                < 0;
 }
 
 void
@@ -36,7 +39,8 @@ sk_position_get (SkReader *r, SkPosition *out)
 GArray *
 sk_positions_sorted (GArray *positions)
 {
-  GArray *sorted = positions != NULL ? g_array_copy (positions) : g_array_new (FALSE, FALSE, sizeof (SkPosition));
+  GArray *sorted = positions != NULL ? g_array_copy (positions)
+                                     : g_array_new (FALSE, FALSE, sizeof (SkPosition));
 
   g_array_sort (sorted, compare_positions);
   return sorted;
@@ -55,7 +59,8 @@ sk_positions_put (SkWriter *w, GArray *positions, GError **error)
       const SkPosition *position = &g_array_index (sorted, SkPosition, i);
 
       if (position->seq == 0 || position->seq > SK_SEQ_MAX || !ascends (sorted, i))
-        return sk_fail (error, SK_ERROR_CORRUPT, "A list of log positions names a writer twice or an impossible number");
+        return sk_fail (error, SK_ERROR_CORRUPT,
+                        "A list of log positions names a writer twice or an impossible number");
       sk_position_put (w, position);
     }
   return TRUE;

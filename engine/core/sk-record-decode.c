@@ -12,14 +12,14 @@
 
 typedef struct
 {
-  const guint8 *ids;       /* n_ids x 16, borrowed from the body */
+  const guint8 *ids; /* n_ids x 16, borrowed from the body */
   gsize n_ids;
   GPtrArray *strings;      /* char *, NULL where the bytes contain NUL */
   const guint8 *chunk_ids; /* n_chunks x 32, borrowed */
   GArray *chunk_sizes;     /* guint32 */
   GString *base;           /* path bytes of the entry record before */
   gboolean base_known;
-  gsize memory, budget;    /* bytes taken by the records so far, and at most */
+  gsize memory, budget; /* bytes taken by the records so far, and at most */
 } Decoder;
 
 static void
@@ -94,8 +94,10 @@ get_vector (Decoder *self, SkReader *r, GError **error)
     {
       get_id (self, r, &items[i].writer);
       items[i].counter = sk_reader_varint (r, SK_COUNTER_MAX);
-      if (r->failed || items[i].counter == 0 || (i > 0 && sk_id_compare (&items[i - 1].writer, &items[i].writer) >= 0))
-        return sk_fail (error, SK_ERROR_CORRUPT, "The version vector is out of order or bounds"), NULL;
+      if (r->failed || items[i].counter == 0
+          || (i > 0 && sk_id_compare (&items[i - 1].writer, &items[i].writer) >= 0))
+        return sk_fail (error, SK_ERROR_CORRUPT, "The version vector is out of order or bounds"),
+               NULL;
     }
   return sk_vector_new (items, n);
 }
@@ -104,7 +106,8 @@ static gboolean
 get_chunk (Decoder *self, guint64 index, SkChunkRef *out, GError **error)
 {
   if (index >= self->chunk_sizes->len)
-    return sk_fail (error, SK_ERROR_CORRUPT, "A chunk index points outside the segment's own table");
+    return sk_fail (error, SK_ERROR_CORRUPT,
+                    "A chunk index points outside the segment's own table");
   memcpy (out->id.bytes, self->chunk_ids + index * sizeof (SkHash), sizeof (SkHash));
   out->size = g_array_index (self->chunk_sizes, guint32, index);
   if (sk_hash_is_zero (&out->id))
@@ -114,16 +117,19 @@ get_chunk (Decoder *self, guint64 index, SkChunkRef *out, GError **error)
 
 /* First index of a run of @count, @step away from the end of the run before it. */
 static gboolean
-run_start (Decoder *self, gint64 step, guint64 expected, guint64 count, guint64 *first, GError **error)
+run_start (Decoder *self, gint64 step, guint64 expected, guint64 count, guint64 *first,
+           GError **error)
 {
   gint64 n = self->chunk_sizes->len, start;
 
   /* @expected is at most n, so nothing wraps once the step is bounded. */
   if (step < -n || step > n)
-    return sk_fail (error, SK_ERROR_CORRUPT, "A chunk index points outside the segment's own table");
+    return sk_fail (error, SK_ERROR_CORRUPT,
+                    "A chunk index points outside the segment's own table");
   start = (gint64) expected + step;
   if (start < 0 || start > n || count > (guint64) (n - start))
-    return sk_fail (error, SK_ERROR_CORRUPT, "A chunk index points outside the segment's own table");
+    return sk_fail (error, SK_ERROR_CORRUPT,
+                    "A chunk index points outside the segment's own table");
   *first = (guint64) start;
   return TRUE;
 }
@@ -150,7 +156,8 @@ get_run (Decoder *self, SkReader *r, SkEntry *entry, guint64 *expected, GError *
     }
   if (count > SK_ENTRY_CHUNKS_MAX - entry->chunks->len)
     return sk_fail (error, SK_ERROR_LIMIT, "A file has too many chunks");
-  if (!run_start (self, step, *expected, count, &first, error) || !take_memory (self, count * sizeof chunk, error))
+  if (!run_start (self, step, *expected, count, &first, error)
+      || !take_memory (self, count * sizeof chunk, error))
     return FALSE;
   for (guint64 i = 0; i < count; i++)
     {
@@ -197,7 +204,8 @@ get_stamps (Decoder *self, SkReader *r, SkEntry *entry, GError **error)
   entry->mode = (guint32) sk_reader_varint (r, G_MAXUINT32);
   entry->mtime = sk_reader_svarint (r);
   if (r->failed || device >= self->strings->len)
-    return sk_fail (error, SK_ERROR_CORRUPT, "The entry cannot be read, or an index in it points outside its table");
+    return sk_fail (error, SK_ERROR_CORRUPT,
+                    "The entry cannot be read, or an index in it points outside its table");
   name = g_ptr_array_index (self->strings, device);
   if (name == NULL)
     return sk_fail (error, SK_ERROR_CORRUPT, "The device name contains a NUL");
@@ -248,7 +256,8 @@ get_entry (Decoder *self, SkReader *r, SkRecord *record, GError **error)
 /* --- packs and definitions --- */
 
 static gboolean
-get_row (Decoder *self, SkReader *r, guint64 index, SkMethod method, gboolean placed, guint64 *place, SkPackRow *out, GError **error)
+get_row (Decoder *self, SkReader *r, guint64 index, SkMethod method, gboolean placed,
+         guint64 *place, SkPackRow *out, GError **error)
 {
   SkChunkRef chunk;
   guint64 gap = placed ? sk_reader_varint (r, SK_PACK_SIZE_MAX) : 0;
@@ -261,8 +270,11 @@ get_row (Decoder *self, SkReader *r, guint64 index, SkMethod method, gboolean pl
   stored = (gint64) chunk.size + SK_SEAL_OVERHEAD - saved;
   if (stored < 0 || stored > SK_PACK_SIZE_MAX)
     return sk_fail (error, SK_ERROR_CORRUPT, "A pack holds a chunk of impossible length");
-  *out = (SkPackRow) { .id = chunk.id, .offset = *place + gap, .stored_len = (guint32) stored,
-                       .plain_len = (guint32) chunk.size, .method = method };
+  *out = (SkPackRow) { .id = chunk.id,
+                       .offset = *place + gap,
+                       .stored_len = (guint32) stored,
+                       .plain_len = (guint32) chunk.size,
+                       .method = method };
   *place = out->offset + out->stored_len;
   return TRUE;
 }
@@ -328,7 +340,8 @@ get_pack_ref (Decoder *self, SkReader *r, SkRecord *record, GError **error)
 }
 
 static gboolean
-get_definition (Decoder *self, SkReader *r, SkId *id, guint64 *lamport, SkId *writer, gboolean *deleted, char **name)
+get_definition (Decoder *self, SkReader *r, SkId *id, guint64 *lamport, SkId *writer,
+                gboolean *deleted, char **name)
 {
   guint8 flag;
 
@@ -350,7 +363,8 @@ get_folder (Decoder *self, SkReader *r, SkRecord *record, GError **error)
   guint n;
 
   folder->storages = g_array_new (FALSE, FALSE, sizeof (SkId));
-  if (!get_definition (self, r, &folder->id, &folder->lamport, &folder->writer, &folder->deleted, &folder->name))
+  if (!get_definition (self, r, &folder->id, &folder->lamport, &folder->writer, &folder->deleted,
+                       &folder->name))
     return sk_fail (error, SK_ERROR_CORRUPT, "A folder cannot be read");
   n = (guint) sk_reader_varint (r, SK_STORAGES_MAX);
   for (guint i = 0; i < n; i++)
@@ -368,12 +382,14 @@ get_storage (Decoder *self, SkReader *r, SkRecord *record, GError **error)
 {
   SkStorageDef *storage = record->storage = g_new0 (SkStorageDef, 1);
 
-  if (!get_definition (self, r, &storage->id, &storage->lamport, &storage->writer, &storage->deleted, &storage->name))
+  if (!get_definition (self, r, &storage->id, &storage->lamport, &storage->writer,
+                       &storage->deleted, &storage->name))
     return sk_fail (error, SK_ERROR_CORRUPT, "A storage cannot be read");
   storage->uri = sk_reader_string (r, SK_URI_MAX);
   if (storage->uri == NULL)
     return sk_fail (error, SK_ERROR_CORRUPT, "The address of a storage cannot be read");
-  return take_memory (self, sizeof *storage + strlen (storage->name) + strlen (storage->uri), error);
+  return take_memory (self, sizeof *storage + strlen (storage->name) + strlen (storage->uri),
+                      error);
 }
 
 static gboolean
@@ -394,9 +410,10 @@ static SkRecord *
 get_record (Decoder *self, guint8 type, const guint8 *content, gsize len, GError **error)
 {
   static gboolean (*const getters[]) (Decoder *, SkReader *, SkRecord *, GError **) = {
-    [SK_RECORD_FOLDER] = get_folder,        [SK_RECORD_ENTRY] = get_entry,          [SK_RECORD_PACK_PUT] = get_pack,
-    [SK_RECORD_PACK_DROP] = get_pack_ref,   [SK_RECORD_PACK_KEEP] = get_pack_ref,
-    [SK_RECORD_PACK_VERIFIED] = get_pack_ref, [SK_RECORD_STORAGE] = get_storage,    [SK_RECORD_MEMBER] = get_member,
+    [SK_RECORD_FOLDER] = get_folder,      [SK_RECORD_ENTRY] = get_entry,
+    [SK_RECORD_PACK_PUT] = get_pack,      [SK_RECORD_PACK_DROP] = get_pack_ref,
+    [SK_RECORD_PACK_KEEP] = get_pack_ref, [SK_RECORD_PACK_VERIFIED] = get_pack_ref,
+    [SK_RECORD_STORAGE] = get_storage,    [SK_RECORD_MEMBER] = get_member,
   };
   g_autoptr(SkRecord) record = NULL;
   SkReader r;
@@ -408,14 +425,15 @@ get_record (Decoder *self, guint8 type, const guint8 *content, gsize len, GError
   record->type = type;
   if (!take_memory (self, sizeof *record, error))
     return NULL;
-  if (!getters[type] (self, &r, record, error))
+  if (!getters[type](self, &r, record, error))
     {
       if (error != NULL && *error == NULL)
         sk_fail (error, SK_ERROR_CORRUPT, "The record cannot be read");
       return NULL;
     }
   if (!sk_reader_done (&r))
-    return sk_fail (error, SK_ERROR_CORRUPT, "The record cannot be read, or bytes are left over"), NULL;
+    return sk_fail (error, SK_ERROR_CORRUPT, "The record cannot be read, or bytes are left over"),
+           NULL;
   if (!sk_record_check (record, error))
     return NULL;
   if (type == SK_RECORD_ENTRY)
@@ -438,7 +456,9 @@ read_strings (Decoder *self, SkReader *r)
       const guint8 *bytes = sk_reader_blob (r, SK_LABEL_MAX, &len);
 
       /* Not refused here: a bad name concerns the entries that use it, not the segment. */
-      g_ptr_array_add (self->strings, bytes == NULL || memchr (bytes, 0, len) != NULL ? NULL : g_strndup ((const char *) bytes, len));
+      g_ptr_array_add (self->strings, bytes == NULL || memchr (bytes, 0, len) != NULL
+                                          ? NULL
+                                          : g_strndup ((const char *) bytes, len));
     }
   return !r->failed;
 }
@@ -485,7 +505,8 @@ report (GPtrArray *refused, guint number, const GError *error)
   if (refused == NULL || refused->len > REPORTS_MAX)
     return;
   if (refused->len == REPORTS_MAX)
-    g_ptr_array_add (refused, g_strdup_printf ("Record %u and perhaps more were refused as well", number));
+    g_ptr_array_add (refused,
+                     g_strdup_printf ("Record %u and perhaps more were refused as well", number));
   else
     g_ptr_array_add (refused, g_strdup_printf ("Record %u: %s", number, error->message));
 }
@@ -497,7 +518,8 @@ sk_records_decode (const guint8 *data, gsize len, GPtrArray *refused, GError **e
 }
 
 GPtrArray *
-sk_records_decode_within (const guint8 *data, gsize len, gsize budget, GPtrArray *refused, GError **error)
+sk_records_decode_within (const guint8 *data, gsize len, gsize budget, GPtrArray *refused,
+                          GError **error)
 {
   g_auto(Decoder) self = { .base = g_string_new (NULL), .base_known = TRUE, .budget = budget };
   g_autoptr(GPtrArray) records = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_record_free);
@@ -508,7 +530,9 @@ sk_records_decode_within (const guint8 *data, gsize len, gsize budget, GPtrArray
   sk_reader_init (&r, data, len);
   version = sk_reader_u8 (&r);
   if (version > SK_BODY_VERSION)
-    return sk_fail (error, SK_ERROR_TOO_NEW, "The records were written by a newer version of this program"), NULL;
+    return sk_fail (error, SK_ERROR_TOO_NEW,
+                    "The records were written by a newer version of this program"),
+           NULL;
   if (version == 0 || !read_tables (&self, &r, &frames, &n))
     return sk_fail (error, SK_ERROR_CORRUPT, "The tables of the records are damaged"), NULL;
 
@@ -521,7 +545,8 @@ sk_records_decode_within (const guint8 *data, gsize len, gsize budget, GPtrArray
       SkRecord *record;
 
       if (content == NULL)
-        return sk_fail (error, SK_ERROR_CORRUPT, "Record %u runs over the end of the records", i), NULL;
+        return sk_fail (error, SK_ERROR_CORRUPT, "Record %u runs over the end of the records", i),
+               NULL;
       record = get_record (&self, type, content, content_len, &why);
       if (record != NULL)
         {

@@ -7,25 +7,26 @@
 #include <sodium.h>
 #include <string.h>
 
-G_STATIC_ASSERT (sizeof (SkChunkRef) == 40);      /* hashed and compared as bytes: no padding */
+G_STATIC_ASSERT (sizeof (SkChunkRef) == 40); /* hashed and compared as bytes: no padding */
 
-/* Chunks in the order of first use, found again by an open-addressed table of index + 1. GHashTable would take three
- * times the memory for millions of chunks, and its hash of an id can be flooded by whoever chose the ids. */
+/* Chunks in the order of first use, found again by an open-addressed table of index + 1. GHashTable
+ * would take three times the memory for millions of chunks, and its hash of an id can be flooded by
+ * whoever chose the ids. */
 typedef struct
 {
-  GArray *chunks;          /* SkChunkRef */
+  GArray *chunks; /* SkChunkRef */
   guint32 *slots;
-  gsize n_slots;           /* a power of two */
+  gsize n_slots; /* a power of two */
   guint8 seed[crypto_shorthash_KEYBYTES];
 } ChunkTable;
 
 typedef struct
 {
   SkWriter records, scratch;
-  GHashTable *id_index, *string_index;      /* borrowed key -> index + 1 */
-  GPtrArray *ids, *strings;                 /* borrowed from the records */
+  GHashTable *id_index, *string_index; /* borrowed key -> index + 1 */
+  GPtrArray *ids, *strings;            /* borrowed from the records */
   ChunkTable table;
-  const char *base;                         /* path of the entry before */
+  const char *base; /* path of the entry before */
 } Encoder;
 
 static void
@@ -67,7 +68,8 @@ find_slot (ChunkTable *self, const SkChunkRef *chunk)
 
   crypto_shorthash ((guint8 *) &hash, (const guint8 *) chunk, sizeof *chunk, self->seed);
   for (i = hash & (self->n_slots - 1); self->slots[i] != 0; i = (i + 1) & (self->n_slots - 1))
-    if (memcmp (&g_array_index (self->chunks, SkChunkRef, self->slots[i] - 1), chunk, sizeof *chunk) == 0)
+    if (memcmp (&g_array_index (self->chunks, SkChunkRef, self->slots[i] - 1), chunk, sizeof *chunk)
+        == 0)
       break;
   return &self->slots[i];
 }
@@ -149,8 +151,10 @@ put_runs (Encoder *self, GArray *chunks)
       for (; i < chunks->len; i++, count++)
         {
           chunk = &g_array_index (chunks, SkChunkRef, i);
-          /* Looking a chunk up gives it a number, and it is the next one either way: no order changes by this. */
-          if (sk_chunk_ref_is_zero (chunk) || chunk_number (&self->table, &chunk->id, chunk->size) != first + count)
+          /* Looking a chunk up gives it a number, and it is the next one either way: no order
+           * changes by this. */
+          if (sk_chunk_ref_is_zero (chunk)
+              || chunk_number (&self->table, &chunk->id, chunk->size) != first + count)
             break;
         }
       sk_writer_varint (&runs, count * 2);
@@ -253,13 +257,15 @@ put_pack (Encoder *self, const SkPackPut *pack)
           if (placed)
             sk_writer_varint (w, row->offset - place);
           place = row->offset + row->stored_len;
-          sk_writer_svarint (w, (gint64) row->plain_len + SK_SEAL_OVERHEAD - (gint64) row->stored_len);
+          sk_writer_svarint (w,
+                             (gint64) row->plain_len + SK_SEAL_OVERHEAD - (gint64) row->stored_len);
         }
     }
 }
 
 static void
-put_definition (Encoder *self, const SkId *id, guint64 lamport, const SkId *writer, gboolean deleted, const char *name)
+put_definition (Encoder *self, const SkId *id, guint64 lamport, const SkId *writer,
+                gboolean deleted, const char *name)
 {
   put_id (self, id);
   sk_writer_varint (&self->scratch, lamport);
@@ -280,7 +286,8 @@ put_content (Encoder *self, const SkRecord *record)
         const SkFolderDef *folder = record->folder;
         guint n = folder->storages != NULL ? folder->storages->len : 0;
 
-        put_definition (self, &folder->id, folder->lamport, &folder->writer, folder->deleted, folder->name);
+        put_definition (self, &folder->id, folder->lamport, &folder->writer, folder->deleted,
+                        folder->name);
         sk_writer_varint (w, n);
         for (guint i = 0; i < n; i++)
           put_id (self, &g_array_index (folder->storages, SkId, i));
@@ -299,8 +306,8 @@ put_content (Encoder *self, const SkRecord *record)
       sk_writer_hash (w, &record->pack_ref->name);
       break;
     case SK_RECORD_STORAGE:
-      put_definition (self, &record->storage->id, record->storage->lamport, &record->storage->writer,
-                      record->storage->deleted, record->storage->name);
+      put_definition (self, &record->storage->id, record->storage->lamport,
+                      &record->storage->writer, record->storage->deleted, record->storage->name);
       sk_writer_string (w, record->storage->uri);
       break;
     case SK_RECORD_MEMBER:
@@ -341,7 +348,9 @@ sk_records_encode (GPtrArray *records, GError **error)
 
   encoder_init (&self);
   if (records->len > SK_SEGMENT_RECORDS_MAX)
-    return sk_fail (error, SK_ERROR_LIMIT, "More than %u records in one segment", SK_SEGMENT_RECORDS_MAX), NULL;
+    return sk_fail (error, SK_ERROR_LIMIT, "More than %u records in one segment",
+                    SK_SEGMENT_RECORDS_MAX),
+           NULL;
   for (guint i = 0; i < records->len; i++)
     {
       const SkRecord *record = g_ptr_array_index (records, i);

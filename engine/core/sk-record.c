@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Records as values: making, freeing, checking. The body codec is in sk-record-encode.c and sk-record-decode.c. */
+/* Records as values: making, freeing, checking. The body codec is in sk-record-encode.c and
+ * sk-record-decode.c. */
 #include "sk-record-private.h"
 
 #include "sk-error.h"
@@ -57,7 +58,8 @@ sk_record_new_pack_ref (SkRecordType type, const SkId *storage, const SkHash *na
 {
   SkRecord *self = record_new (type);
 
-  g_assert (type == SK_RECORD_PACK_DROP || type == SK_RECORD_PACK_KEEP || type == SK_RECORD_PACK_VERIFIED);
+  g_assert (type == SK_RECORD_PACK_DROP || type == SK_RECORD_PACK_KEEP
+            || type == SK_RECORD_PACK_VERIFIED);
   self->pack_ref = g_new0 (SkPackRef, 1);
   self->pack_ref->storage = *storage;
   self->pack_ref->name = *name;
@@ -161,7 +163,8 @@ sk_record_memory (const SkRecord *self)
     case SK_RECORD_PACK_PUT:
       return sizeof *self + sizeof *self->pack + self->pack->rows->len * sizeof (SkPackRow);
     case SK_RECORD_STORAGE:
-      return sizeof *self + sizeof *self->storage + strlen (self->storage->name) + strlen (self->storage->uri);
+      return sizeof *self + sizeof *self->storage + strlen (self->storage->name)
+             + strlen (self->storage->uri);
     case SK_RECORD_MEMBER:
       return sizeof *self + g_bytes_get_size (self->member);
     case SK_RECORD_PACK_DROP:
@@ -176,12 +179,14 @@ char *
 sk_record_describe (const SkRecord *self)
 {
   static const char *const names[] = {
-    [SK_RECORD_FOLDER] = "folder", [SK_RECORD_ENTRY] = "entry", [SK_RECORD_PACK_PUT] = "pack",
-    [SK_RECORD_PACK_DROP] = "condemned pack", [SK_RECORD_PACK_KEEP] = "kept pack",
-    [SK_RECORD_PACK_VERIFIED] = "verified pack", [SK_RECORD_STORAGE] = "storage", [SK_RECORD_MEMBER] = "membership",
+    [SK_RECORD_FOLDER] = "folder",       [SK_RECORD_ENTRY] = "entry",
+    [SK_RECORD_PACK_PUT] = "pack",       [SK_RECORD_PACK_DROP] = "condemned pack",
+    [SK_RECORD_PACK_KEEP] = "kept pack", [SK_RECORD_PACK_VERIFIED] = "verified pack",
+    [SK_RECORD_STORAGE] = "storage",     [SK_RECORD_MEMBER] = "membership",
   };
 
-  if (self->type == SK_RECORD_ENTRY && self->entry->path != NULL && strlen (self->entry->path) <= SK_NAME_MAX)
+  if (self->type == SK_RECORD_ENTRY && self->entry->path != NULL
+      && strlen (self->entry->path) <= SK_NAME_MAX)
     {
       g_autofree char *shown = sk_path_display (self->entry->path);
 
@@ -193,7 +198,8 @@ sk_record_describe (const SkRecord *self)
 /* --- checks --- */
 
 static gboolean
-check_definition (const SkId *id, const char *name, guint64 lamport, const SkId *writer, GError **error)
+check_definition (const SkId *id, const char *name, guint64 lamport, const SkId *writer,
+                  GError **error)
 {
   if (sk_id_is_zero (id) || sk_id_is_zero (writer))
     return sk_fail (error, SK_ERROR_CORRUPT, "A definition has no id or no writer");
@@ -212,10 +218,12 @@ check_folder (const SkFolderDef *folder, GError **error)
   if (!check_definition (&folder->id, folder->name, folder->lamport, &folder->writer, error))
     return FALSE;
   if (n > SK_STORAGES_MAX)
-    return sk_fail (error, SK_ERROR_LIMIT, "A folder has %u storages, more than %u", n, SK_STORAGES_MAX);
+    return sk_fail (error, SK_ERROR_LIMIT, "A folder has %u storages, more than %u", n,
+                    SK_STORAGES_MAX);
   for (guint i = 0; i < n; i++)
     for (guint j = 0; j < i; j++)
-      if (sk_id_equal (&g_array_index (folder->storages, SkId, i), &g_array_index (folder->storages, SkId, j)))
+      if (sk_id_equal (&g_array_index (folder->storages, SkId, i),
+                       &g_array_index (folder->storages, SkId, j)))
         return sk_fail (error, SK_ERROR_CORRUPT, "A folder names one storage twice");
   return TRUE;
 }
@@ -228,10 +236,12 @@ check_storage (const SkStorageDef *storage, GError **error)
   if (!check_definition (&storage->id, storage->name, storage->lamport, &storage->writer, error))
     return FALSE;
   if (len == 0 || len > SK_URI_MAX || !g_utf8_validate (storage->uri, -1, NULL))
-    return sk_fail (error, SK_ERROR_CORRUPT, "The address of a storage is empty, too long or not valid UTF-8");
+    return sk_fail (error, SK_ERROR_CORRUPT,
+                    "The address of a storage is empty, too long or not valid UTF-8");
   for (const char *p = storage->uri; *p != '\0'; p = g_utf8_next_char (p))
     if (g_unichar_iscntrl (g_utf8_get_char (p)))
-      return sk_fail (error, SK_ERROR_CORRUPT, "The address of a storage contains a control character");
+      return sk_fail (error, SK_ERROR_CORRUPT,
+                      "The address of a storage contains a control character");
   return TRUE;
 }
 
@@ -243,7 +253,8 @@ check_row (const SkPackRow *row, guint64 behind, guint64 size, GError **error)
   if (!sk_pack_row_is_valid (row))
     return sk_fail (error, SK_ERROR_CORRUPT, "A pack holds a chunk of impossible length or method");
   if (row->offset < behind || row->offset > size || row->stored_len > size - row->offset)
-    return sk_fail (error, SK_ERROR_CORRUPT, "A pack holds a chunk that overlaps another or lies outside");
+    return sk_fail (error, SK_ERROR_CORRUPT,
+                    "A pack holds a chunk that overlaps another or lies outside");
   return TRUE;
 }
 
@@ -254,7 +265,8 @@ check_pack (const SkPackPut *pack, GError **error)
 
   if (sk_id_is_zero (&pack->storage) || sk_id_is_zero (&pack->epoch))
     return sk_fail (error, SK_ERROR_CORRUPT, "A pack has no storage or no epoch");
-  if (pack->size > SK_PACK_SIZE_MAX || pack->rows == NULL || pack->rows->len == 0 || pack->rows->len > SK_PACK_CHUNKS_MAX)
+  if (pack->size > SK_PACK_SIZE_MAX || pack->rows == NULL || pack->rows->len == 0
+      || pack->rows->len > SK_PACK_CHUNKS_MAX)
     return sk_fail (error, SK_ERROR_LIMIT, "A pack is too large, or empty");
   for (guint i = 0; i < pack->rows->len; i++)
     {

@@ -21,22 +21,25 @@ check_header (const SkSegmentHeader *header, GError **error)
   if (header->seq == 0 || header->seq > SK_SEQ_MAX)
     return sk_fail (error, SK_ERROR_CORRUPT, "A log segment has an impossible number");
   if ((header->seq == 1) != sk_hash_is_zero (&header->prev))
-    return sk_fail (error, SK_ERROR_CORRUPT, "A log segment does not fit into a chain: first and without a predecessor are one");
+    return sk_fail (
+        error, SK_ERROR_CORRUPT,
+        "A log segment does not fit into a chain: first and without a predecessor are one");
   if (sk_id_is_zero (&header->writer) || header->wall < SK_WALL_MIN || header->wall > SK_WALL_MAX)
     return sk_fail (error, SK_ERROR_CORRUPT, "A log segment has no writer or an impossible time");
   return TRUE;
 }
 
 GBytes *
-sk_segment_build (const SkSegmentHeader *header, GPtrArray *records, SkKeyring *keys, SkIdentity *signer, SkCompressor *z,
-                  SkHash *hash, GError **error)
+sk_segment_build (const SkSegmentHeader *header, GPtrArray *records, SkKeyring *keys,
+                  SkIdentity *signer, SkCompressor *z, SkHash *hash, GError **error)
 {
   g_auto(SkWriter) clear = { 0 };
   g_auto(SkKey) key = { 0 };
   g_autoptr(GBytes) body = NULL;
   GBytes *object;
 
-  if (!check_header (header, error) || !sk_keyring_get (keys, &header->epoch, SK_USE_LOG, &key, error))
+  if (!check_header (header, error)
+      || !sk_keyring_get (keys, &header->epoch, SK_USE_LOG, &key, error))
     return NULL;
   body = sk_records_encode (records, error);
   if (body == NULL)
@@ -50,8 +53,8 @@ sk_segment_build (const SkSegmentHeader *header, GPtrArray *records, SkKeyring *
   sk_writer_u64 (&clear, header->seq);
   sk_writer_hash (&clear, &header->prev);
   sk_writer_u64 (&clear, (guint64) header->wall);
-  object = sk_envelope_build (&segment_kind, &clear, g_bytes_get_data (body, NULL), g_bytes_get_size (body), &key, z, signer,
-                              error);
+  object = sk_envelope_build (&segment_kind, &clear, g_bytes_get_data (body, NULL),
+                              g_bytes_get_size (body), &key, z, signer, error);
   if (object != NULL)
     sk_sha256 (g_bytes_get_data (object, NULL), g_bytes_get_size (object), hash);
   return object;
@@ -79,8 +82,9 @@ sk_segment_peek (GBytes *object, SkSegmentHeader *out, GError **error)
 }
 
 gboolean
-sk_segment_open (GBytes *object, const SkPublicKey *signer, const SkId *vault, SkKeyring *keys, SkCompressor *z,
-                 SkSegmentHeader *header, GPtrArray **records, GPtrArray *refused, GError **error)
+sk_segment_open (GBytes *object, const SkPublicKey *signer, const SkId *vault, SkKeyring *keys,
+                 SkCompressor *z, SkSegmentHeader *header, GPtrArray **records, GPtrArray *refused,
+                 GError **error)
 {
   g_autoptr(GBytes) body = NULL;
   g_autoptr(GPtrArray) found = NULL;
@@ -97,7 +101,8 @@ sk_segment_open (GBytes *object, const SkPublicKey *signer, const SkId *vault, S
   body = sk_envelope_open (&segment_kind, object, &key, z, error);
   if (body == NULL)
     return FALSE;
-  found = sk_records_decode (g_bytes_get_data (body, NULL), g_bytes_get_size (body), refused, error);
+  found
+      = sk_records_decode (g_bytes_get_data (body, NULL), g_bytes_get_size (body), refused, error);
   if (found == NULL)
     return FALSE;
   *header = clear;

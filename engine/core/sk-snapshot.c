@@ -83,13 +83,15 @@ put_body (const SkSnapshot *self, SkWriter *body, GError **error)
 }
 
 GBytes *
-sk_snapshot_build (SkSnapshot *self, SkKeyring *keys, SkIdentity *signer, SkHash *hash, GError **error)
+sk_snapshot_build (SkSnapshot *self, SkKeyring *keys, SkIdentity *signer, SkHash *hash,
+                   GError **error)
 {
   g_auto(SkWriter) clear = { 0 }, body = { 0 };
   g_auto(SkKey) key = { 0 };
   GBytes *object;
 
-  if (self->seq == 0 || self->seq > SK_SEQ_MAX || self->wall < SK_WALL_MIN || self->wall > SK_WALL_MAX)
+  if (self->seq == 0 || self->seq > SK_SEQ_MAX || self->wall < SK_WALL_MIN
+      || self->wall > SK_WALL_MAX)
     return sk_fail (error, SK_ERROR_CORRUPT, "A snapshot has an impossible number or time"), NULL;
   if (!sk_keyring_get (keys, &self->epoch, SK_USE_SNAPSHOT, &key, error))
     return NULL;
@@ -105,7 +107,8 @@ sk_snapshot_build (SkSnapshot *self, SkKeyring *keys, SkIdentity *signer, SkHash
   sk_writer_init (&body);
   if (!put_body (self, &body, error))
     return NULL;
-  object = sk_envelope_build (&list_kind, &clear, body.bytes->data, body.bytes->len, &key, NULL, signer, error);
+  object = sk_envelope_build (&list_kind, &clear, body.bytes->data, body.bytes->len, &key, NULL,
+                              signer, error);
   if (object != NULL)
     sk_sha256 (g_bytes_get_data (object, NULL), g_bytes_get_size (object), hash);
   return object;
@@ -170,7 +173,8 @@ parse_body (SkSnapshot *self, GBytes *body)
 }
 
 SkSnapshot *
-sk_snapshot_open (GBytes *object, const SkPublicKey *signer, const SkId *vault, SkKeyring *keys, GError **error)
+sk_snapshot_open (GBytes *object, const SkPublicKey *signer, const SkId *vault, SkKeyring *keys,
+                  GError **error)
 {
   g_autoptr(SkSnapshot) self = sk_snapshot_new ();
   g_autoptr(GBytes) body = NULL;
@@ -187,7 +191,9 @@ sk_snapshot_open (GBytes *object, const SkPublicKey *signer, const SkId *vault, 
   if (body == NULL)
     return NULL;
   if (!parse_body (self, body))
-    return sk_fail (error, SK_ERROR_CORRUPT, "The snapshot is damaged: its lists do not parse or do not give its state"), NULL;
+    return sk_fail (error, SK_ERROR_CORRUPT,
+                    "The snapshot is damaged: its lists do not parse or do not give its state"),
+           NULL;
   return g_steal_pointer (&self);
 }
 
@@ -207,7 +213,8 @@ plain_hash (SkKeyring *keys, GBytes *body, SkHash *out)
 }
 
 GBytes *
-sk_part_build (GPtrArray *records, const SkId *vault, SkKeyring *keys, SkCompressor *z, SkPartRef *ref, GError **error)
+sk_part_build (GPtrArray *records, const SkId *vault, SkKeyring *keys, SkCompressor *z,
+               SkPartRef *ref, GError **error)
 {
   g_auto(SkWriter) clear = { 0 };
   g_auto(SkKey) key = { 0 };
@@ -221,7 +228,8 @@ sk_part_build (GPtrArray *records, const SkId *vault, SkKeyring *keys, SkCompres
   sk_envelope_begin (&part_kind, &clear);
   sk_writer_id (&clear, vault);
   sk_writer_id (&clear, epoch);
-  object = sk_envelope_build (&part_kind, &clear, g_bytes_get_data (body, NULL), g_bytes_get_size (body), &key, z, NULL, error);
+  object = sk_envelope_build (&part_kind, &clear, g_bytes_get_data (body, NULL),
+                              g_bytes_get_size (body), &key, z, NULL, error);
   if (object == NULL)
     return NULL;
   plain_hash (keys, body, &ref->plain);
@@ -231,8 +239,8 @@ sk_part_build (GPtrArray *records, const SkId *vault, SkKeyring *keys, SkCompres
 }
 
 GPtrArray *
-sk_part_open (GBytes *object, const SkPartRef *ref, const SkId *vault, SkKeyring *keys, SkCompressor *z, GPtrArray *refused,
-              GError **error)
+sk_part_open (GBytes *object, const SkPartRef *ref, const SkId *vault, SkKeyring *keys,
+              SkCompressor *z, GPtrArray *refused, GError **error)
 {
   g_autoptr(GBytes) body = NULL;
   g_auto(SkKey) key = { 0 };
@@ -241,10 +249,12 @@ sk_part_open (GBytes *object, const SkPartRef *ref, const SkId *vault, SkKeyring
   SkReader r;
 
   if (g_bytes_get_size (object) != ref->size)
-    return sk_fail (error, SK_ERROR_CORRUPT, "A snapshot part has not the size its snapshot names"), NULL;
+    return sk_fail (error, SK_ERROR_CORRUPT, "A snapshot part has not the size its snapshot names"),
+           NULL;
   sk_sha256 (g_bytes_get_data (object, NULL), ref->size, &hash);
   if (!sk_hash_equal (&hash, &ref->name))
-    return sk_fail (error, SK_ERROR_CORRUPT, "A snapshot part is not the one its snapshot names"), NULL;
+    return sk_fail (error, SK_ERROR_CORRUPT, "A snapshot part is not the one its snapshot names"),
+           NULL;
   if (!sk_envelope_peek (&part_kind, object, &r, error))
     return NULL;
   sk_reader_id (&r, &part_vault);
@@ -258,7 +268,9 @@ sk_part_open (GBytes *object, const SkPartRef *ref, const SkId *vault, SkKeyring
     return NULL;
   plain_hash (keys, body, &hash);
   if (!sk_hash_equal (&hash, &ref->plain))
-    return sk_fail (error, SK_ERROR_CORRUPT, "A snapshot part does not hold what its snapshot names"), NULL;
+    return sk_fail (error, SK_ERROR_CORRUPT,
+                    "A snapshot part does not hold what its snapshot names"),
+           NULL;
   return sk_records_decode (g_bytes_get_data (body, NULL), g_bytes_get_size (body), refused, error);
 }
 

@@ -100,7 +100,8 @@ sk_vector_get (const SkVector *self, const SkId *writer)
   return 0;
 }
 
-/* One step of walking two vectors together: the counters of the lowest writer not yet seen, zero where it is absent. */
+/* One step of walking two vectors together: the counters of the lowest writer not yet seen, zero
+ * where it is absent. */
 static const SkId *
 next_pair (const SkVector *a, const SkVector *b, guint *i, guint *j, guint64 *x, guint64 *y)
 {
@@ -189,9 +190,12 @@ sk_vector_decode (const guint8 *data, gsize len, GError **error)
 
   sk_reader_init (&reader, data, len);
   n = (guint) sk_reader_varint (&reader, SK_VECTOR_MAX);
-  /* Each item is at least 17 bytes: the count cannot ask for more memory than that many bytes justify. */
+  /* Each item is at least 17 bytes: the count cannot ask for more memory than that many bytes
+   * justify. */
   if (reader.failed || n > sk_reader_left (&reader) / (sizeof (SkId) + 1))
-    return sk_fail (error, SK_ERROR_CORRUPT, "A version vector is damaged: its length is impossible"), NULL;
+    return sk_fail (error, SK_ERROR_CORRUPT,
+                    "A version vector is damaged: its length is impossible"),
+           NULL;
 
   self = vector_alloc (n);
   for (guint i = 0; i < n; i++)
@@ -201,9 +205,12 @@ sk_vector_decode (const guint8 *data, gsize len, GError **error)
       sk_reader_id (&reader, &item->writer);
       item->counter = sk_reader_varint (&reader, SK_COUNTER_MAX);
       if (reader.failed || item->counter == 0 || (i > 0 && compare_items (item - 1, item) >= 0))
-        return sk_fail (error, SK_ERROR_CORRUPT, "A version vector is damaged: its items are out of order or bounds"), NULL;
+        return sk_fail (error, SK_ERROR_CORRUPT,
+                        "A version vector is damaged: its items are out of order or bounds"),
+               NULL;
     }
   if (!sk_reader_done (&reader))
-    return sk_fail (error, SK_ERROR_CORRUPT, "A version vector is damaged: bytes are left over"), NULL;
+    return sk_fail (error, SK_ERROR_CORRUPT, "A version vector is damaged: bytes are left over"),
+           NULL;
   return g_steal_pointer (&self);
 }
