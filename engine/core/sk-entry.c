@@ -7,7 +7,7 @@
 #include <sodium.h>
 #include <string.h>
 
-#define KNOWN_FLAGS (SK_ENTRY_CONFIRMED | SK_ENTRY_UNION | SK_ENTRY_WAS_DIR)
+#define KNOWN_FLAGS (SK_ENTRY_CONFIRMED | SK_ENTRY_UNION | SK_ENTRY_WAS_DIR | SK_ENTRY_MOVED)
 #define MODE_MASK 07777u
 
 gboolean

@@ -21,7 +21,8 @@ gboolean sk_chunk_ref_is_zero (const SkChunkRef *self);
 
 enum { SK_ENTRY_CONFIRMED = 1 << 0,    /* a person confirmed the mass change this is part of (RULES C17) */
        SK_ENTRY_UNION = 1 << 1,        /* first contact: Lamport 0, never takes a name (RULES A6) */
-       SK_ENTRY_WAS_DIR = 1 << 2 };    /* tombstone of a directory */
+       SK_ENTRY_WAS_DIR = 1 << 2,      /* tombstone of a directory */
+       SK_ENTRY_MOVED = 1 << 3 };      /* tombstone of a file whose content lives on under another name: no loss (C17) */
 
 typedef struct
 {

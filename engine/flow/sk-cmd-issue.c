@@ -57,6 +57,37 @@ accept_folder (SkCommand *self, gint64 row, GError **error)
   return root != NULL && sk_root_prepare (root, &folder->id, error);
 }
 
+typedef struct
+{
+  gint64 folder;
+  gboolean yes;
+  GPtrArray *records;
+} IncomingCall;
+
+static gboolean
+carry_out_incoming (SkSession *session, gpointer data, GError **error)
+{
+  IncomingCall *call = data;
+
+  if (call->yes)
+    return sk_mass_accept (session, call->folder, error);
+  return sk_mass_refuse (session, call->folder, call->records, error) && sk_log_append (session, call->records, error);
+}
+
+static gboolean
+decide_incoming (SkCommand *self, const SkIssueRow *issue, gboolean yes, GError **error)
+{
+  g_autoptr(GPtrArray) records = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_record_free);
+  IncomingCall call = { .folder = issue->folder, .yes = yes, .records = records };
+
+  if (!sk_session_transact (self->session, carry_out_incoming, &call, error))
+    return FALSE;
+  sk_session_settle_issue (self->session, issue->key);
+  sk_up_publish (self->session->up);
+  sk_down_wake (self->session->down);
+  return TRUE;
+}
+
 GVariant *
 sk_cmd_resolve (SkCommand *self, GError **error)
 {
@@ -73,7 +104,9 @@ sk_cmd_resolve (SkCommand *self, GError **error)
       sk_fail (error, SK_ERROR_NOT_FOUND, "there is no open issue %" G_GINT64_FORMAT, call.id);
       return NULL;
     }
-  if (g_str_equal (call.found->kind, "mass-change") && (yes || g_str_equal (choice, "refuse")))
+  if (g_str_has_prefix (call.found->key, "mass-change-in:") && (yes || g_str_equal (choice, "refuse")))
+    ok = decide_incoming (self, call.found, yes, error);
+  else if (g_str_equal (call.found->kind, "mass-change") && (yes || g_str_equal (choice, "refuse")))
     sk_up_confirm (self->session->up, call.found->folder, yes);
   else if (g_str_equal (call.found->kind, "folder-missing") && yes)
     ok = accept_folder (self, call.found->folder, error);

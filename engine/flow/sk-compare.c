@@ -146,7 +146,7 @@ compare_one (SkSession *session, gint64 folder, const char *path, const SkStat *
     }
   if (stat->kind == SK_KIND_DIR && dirs != NULL)
     g_ptr_array_add (dirs, g_strdup (path));
-  if (had_base && stat_equals_base (stat, &node->base))
+  if (had_base && stat_equals_base (stat, &node->base) && !node->base.unproven)
     return TRUE;
   return add_found (session, folder, path, stat, node, out, error);
 }

@@ -49,7 +49,7 @@ apply_entry (SkSession *session, const SkEntry *entry, const SkId *writer, guint
   g_autoptr(GError) local = NULL;
 
   if (sk_tree_apply (session->tree, entry, writer, seq, &local))
-    return TRUE;
+    return sk_mass_note (session, entry, writer, error);
   if (g_error_matches (local, SK_ERROR, SK_ERROR_LIMIT))
     {
       g_ptr_array_add (problems, g_strdup (local->message));      /* one bad entry is one problem, not a stopped log */

@@ -33,7 +33,8 @@ typedef struct
   guint64 cost;                  /* bytes of budget this step holds */
   guint waiting;                 /* chunks that are not durable yet */
   gboolean read_done;
-  gboolean unproven;
+  gboolean moved;                /* content taken over from another name, unread (C14) */
+  gboolean unproven;             /* to be hashed again by a later pass */
   GError *error;
 } SkUpItem;
 

@@ -2,6 +2,10 @@
 /* Reading: many small files in one job, a large one step by step, always inside the byte budget. */
 #include "sk-up-private.h"
 
+#define RACY_US (20 * 1000)      /* file time stamps move in ticks of up to 10 ms */
+
+#include "sk-test-hooks.h"
+
 typedef struct
 {
   SkUp *up;
@@ -54,10 +58,12 @@ read_file (SkUpItem *item, SkSession *session, SkRoot *root)
     {
       if (take_over_move (item, root))
         {
-          item->unproven = TRUE;
+          item->moved = item->unproven = TRUE;
           item->read_done = TRUE;
           return TRUE;
         }
+      /* Changed within a clock tick of being read: a second change could leave the same numbers (B070). */
+      item->unproven = item->found->stat.ctime > (g_get_real_time () - RACY_US) * 1000;
       item->content = empty_content (item, SK_KIND_FILE);
       item->content->size = item->found->stat.size;
       if (item->content->chunks == NULL)
@@ -120,6 +126,7 @@ run_read (gpointer data)
       while (!item->read_done && item->error == NULL)
         {
           read_one (item, job->up->session, job->root);
+          sk_test_stage ("ingest");
           if (item->found->stat.size > SK_UP_SMALL)
             break;             /* one step of a large file per job */
         }
@@ -136,7 +143,7 @@ load_moved (SkSession *session, gpointer data, GError **error)
     {
       SkUpItem *item = items->pdata[i];
 
-      if (!item->unproven || item->content != NULL)
+      if (!item->moved || item->content != NULL)
         continue;
       item->content = empty_content (item, SK_KIND_FILE);
       g_clear_pointer (&item->content->chunks, g_array_unref);
@@ -177,7 +184,7 @@ read_done (gpointer data)
           sk_up_item_fail (self, item);
           continue;
         }
-      any_moved |= item->unproven;
+      any_moved |= item->moved;
       g_ptr_array_add (good, item);
     }
   if ((any_moved && !sk_session_index (self->session, load_moved, good, &error)) || !sk_up_route (self, good, &error))

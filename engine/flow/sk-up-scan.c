@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sk-up-scan.h"
 
+#include "sk-mass.h"
+
+#include "sk-test-hooks.h"
+
 #include <string.h>
 
-#define MASS_WINDOW_US (G_GINT64_CONSTANT (600) * G_USEC_PER_SEC)
-#define MASS_FILES 1000u         /* RULES C17 */
-#define MASS_HALF_FROM 10u       /* half of a folder of three files is no mass change */
-#define MASS_BYTES (G_GUINT64_CONSTANT (10) << 30)
+#define MASS_WINDOW_US ((gint64) SK_MASS_WINDOW_S * G_USEC_PER_SEC)
 
 /* --- candidates --- */
 
@@ -95,7 +96,10 @@ run_scan (gpointer data)
   if (job->load_ignore)
     job->ignore = sk_scan_load_ignore (job->root);
   for (guint i = 0; i < job->dirs->len; i++)
-    g_ptr_array_add (job->listings, sk_scan_dir (job->root, job->dirs->pdata[i], job->ignore, job->up->session->stopping));
+    {
+      sk_test_stage ("scan");
+      g_ptr_array_add (job->listings, sk_scan_dir (job->root, job->dirs->pdata[i], job->ignore, job->up->session->stopping));
+    }
 }
 
 /* Index thread. */
@@ -444,7 +448,8 @@ count_gone (SkSession *session, gpointer data, GError **error)
       holders = sk_index_nodes_by_content (session->index, found->base_content, 2, error);
       if (holders == NULL)
         return FALSE;
-      if (holders->len >= 2)
+      found->moved_away = holders->len >= 2;
+      if (found->moved_away)
         continue;
       call->removed++;
       if (holders->len == 1)
@@ -480,8 +485,7 @@ is_mass_change (SkUp *self, SkUpFolder *folder, const GoneCall *call)
   recent = g_queue_get_length (&folder->recent_gone) + call->removed;
   if (folder->confirmed)
     return FALSE;
-  return recent >= MASS_FILES || call->bytes >= MASS_BYTES
-         || (recent >= MASS_HALF_FROM && recent * 2 >= call->files + g_queue_get_length (&folder->recent_gone));
+  return sk_mass_is (recent, call->bytes, call->files + g_queue_get_length (&folder->recent_gone));
 }
 
 static void
@@ -589,7 +593,7 @@ finish_folder (SkUp *self, SkUpFolder *folder)
       g_clear_pointer (&folder->held, g_ptr_array_unref);
       sk_session_settle_issue (self->session, key);
     }
-  for (guint64 i = 0; i < call.removed && i < MASS_FILES; i++)
+  for (guint64 i = 0; i < call.removed && i < SK_MASS_FILES; i++)
     {
       gint64 now = sk_clock_now (self->session->clock);
 

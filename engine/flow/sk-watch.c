@@ -173,6 +173,7 @@ on_revive (gpointer data)
   g_autoptr(GError) error = NULL;
 
   g_clear_pointer (&self->revive_timer, sk_timer_free);
+  sk_session_check_pause (self->session);
   if (sk_session_reload (self->session, &error))
     {
       sk_up_reload (self->session->up);

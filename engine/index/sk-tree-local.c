@@ -164,7 +164,7 @@ entry_for (Local *l, SkKind kind)
   g_free (entry->path);
   entry->path = g_strdup (c->path);
   entry->kind = kind;
-  entry->flags = c->confirmed ? SK_ENTRY_CONFIRMED : 0;
+  entry->flags = (c->confirmed ? SK_ENTRY_CONFIRMED : 0) | (c->moved ? SK_ENTRY_MOVED : 0);
   g_free (entry->device_name);
   entry->device_name = g_strdup (l->tree->device_name);
   entry->wall = c->wall;
@@ -354,4 +354,35 @@ sk_tree_local (SkTree *self, const SkLocalChange *change, const SkId *log_writer
     }
   l.node = node;
   return gather_facts (&l, &facts, error) && carry_out (&l, &facts, outcome, error);
+}
+
+gboolean
+sk_tree_revive (SkTree *self, gint64 node, gint64 version, const SkId *log_writer, guint64 log_seq, gint64 wall, GPtrArray *records,
+                GError **error)
+{
+  g_autoptr(SkVersion) old = sk_index_version (self->index, version, error);
+  g_autoptr(SkVector) joined = NULL;
+  g_autoptr(SkEntry) entry = NULL;
+  gint64 row;
+
+  if (old == NULL || !sk_tree_load_chunks (self, old, error))
+    return FALSE;
+  joined = sk_tree_join_maximal (self, node, error);
+  if (joined == NULL)
+    return FALSE;
+  entry = sk_entry_copy (old->entry);
+  g_free (entry->device_name);
+  entry->device_name = g_strdup (self->device_name);
+  entry->writer = entry->meta_writer = self->writer;
+  entry->wall = wall;
+  entry->flags = 0;
+  entry->lamport = entry->meta_lamport = ++self->lamport;
+  sk_vector_unref (entry->vector);
+  entry->vector = sk_vector_with (joined, &self->writer, ++self->counter);
+  sk_entry_seal_content (entry);
+  if (!sk_entry_check (entry, error) || !sk_tree_note_mode (self, node, entry, error)
+      || !sk_tree_insert (self, node, entry, FALSE, 0, log_writer, log_seq, &row, error))
+    return FALSE;
+  g_ptr_array_add (records, sk_record_new_entry (g_steal_pointer (&entry)));
+  return sk_tree_recompute (self, node, error);
 }

@@ -30,6 +30,7 @@ typedef struct
   gboolean first_contact;  /* RULES A6 */
   gboolean withhold;       /* receive-only folder: adopt, but never write an entry */
   gboolean confirmed;      /* a person confirmed the mass change this is part of */
+  gboolean moved;          /* gone, and its content stands under another name now */
   gint64 wall;             /* unix seconds */
 } SkLocalChange;
 
@@ -50,6 +51,11 @@ gboolean sk_tree_local (SkTree *self, const SkLocalChange *change, const SkId *l
 /* What was carried out on this disk for a node: the base becomes the target that was carried out, if the node's generation is still
  * @generation; else *@stale. @done: kind, version, content, mode, mtime and stat numbers as they are on disk now. */
 gboolean sk_tree_done (SkTree *self, gint64 node, guint32 generation, const SkBase *done, gboolean *stale, GError **error);
+
+/* Writes @version's content again as a new version of its path, above everything known: a restored version, or a removal that is taken back.
+ * Its content must be durable in a storage of the folder (or here). @records: appended. */
+gboolean sk_tree_revive (SkTree *self, gint64 node, gint64 version, const SkId *log_writer, guint64 log_seq, gint64 wall, GPtrArray *records,
+                         GError **error);
 
 /* Computes a node's target again; after a rebuild or a repair. */
 gboolean sk_tree_recompute (SkTree *self, gint64 node, GError **error);
