@@ -89,7 +89,13 @@ write_file (SkDown *down, SkRoot *root, SkDownItem *item)
       expected = NULL;
     }
   if (item->partial != NULL)
-    return sk_target_place (root, g_steal_pointer (&item->partial), item->path, expected, &meta, TRUE, down->trash_batch, &item->out, &item->error);
+    {
+      gboolean ok = sk_target_place (root, item->partial, item->path, expected, &meta, TRUE, down->trash_batch, &item->out, &item->error);
+
+      /* An open descriptor for writing would keep a program from being started. After an error the bytes are kept for the next try. */
+      g_clear_pointer (&item->partial, sk_partial_close);
+      return ok;
+    }
   {
     g_autoptr(GBytes) bytes = join_chunks (item);
     gsize len;
