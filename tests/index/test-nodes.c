@@ -529,7 +529,7 @@ insert_many (Fixture *f, guint n, guint per_directory)
 static void
 test_speed (void)
 {
-  const guint n = 100000;
+  const guint n = 50000;
   Fixture f = { 0 };
   g_autoptr(GError) error = NULL;
   guint64 before, read = 0;
