@@ -275,20 +275,16 @@ gint64
 sk_index_content_add (SkIndex *self, const SkEntry *entry, GError **error)
 {
   g_auto(SkWriter) writer = { 0 };
-  g_autoptr(GError) why = NULL;
+  GError *why = NULL;
   gint64 row = sk_index_content_find (self, &entry->content, &why);
 
-  if (row != 0 || why != NULL)
-    {
-      if (why != NULL)
-        g_propagate_error (error, g_steal_pointer (&why));
-      return row;
-    }
-  sk_writer_init (&writer);
-  row = next_content_row (self, error);
-  if (row != 0 && write_chunk_list (self, entry, row, &writer, error) && insert_content (self, row, entry, &writer, error))
+  if (row != 0)
     return row;
-  self->poisoned = TRUE;    /* chunks may point to a content that is not there */
+  sk_writer_init (&writer);
+  row = why == NULL ? next_content_row (self, &why) : 0;
+  if (row != 0 && write_chunk_list (self, entry, row, &writer, &why) && insert_content (self, row, entry, &writer, &why))
+    return row;
+  sk_index_lose (self, why, error);    /* chunks may point to a content that is not there */
   return 0;
 }
 

@@ -147,6 +147,7 @@ find_child (SkIndex *self, gint64 parent, const char *name, gsize len, gint64 *r
 {
   g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_NODE_FIND, error);
 
+  *row = 0;
   if (statement == NULL)
     return FALSE;
   sk_bind_int (statement, 1, parent);

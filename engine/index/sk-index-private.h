@@ -16,8 +16,8 @@ struct _SkIndex
   sqlite3 *db;
   char *path;
   gboolean in_transaction;
-  gboolean poisoned;             /* a statement of this transaction failed: it can only be rolled back */
-  GError *unreported;            /* a failure in a function that has no GError: the next begin or commit reports it */
+  GError *failure;               /* why this transaction can only be rolled back */
+  GError *unreported;            /* a failure outside of a transaction in a function that has no GError: the next begin reports it */
   guint64 transactions;
   sqlite3_stmt **statements;     /* by SkSql */
 
@@ -51,9 +51,11 @@ SkErrorCode sk_index_error_code (int rc, int system_errno);
 gboolean sk_index_set_error (sqlite3 *db, int rc, const char *path, GError **error);
 /* The same for a failed system call on a file of the database. */
 gboolean sk_index_set_errno (int errnum, const char *path, const char *what, GError **error);
+/* Passes @why on (transfer full). A transaction is lost with it: changes and the commit will be refused for the same reason. FALSE. */
+gboolean sk_index_lose (SkIndex *self, GError *why, GError **error);
 /* A row that cannot be: FALSE, and the transaction is lost. */
 gboolean sk_index_damaged (SkIndex *self, const char *what, GError **error);
-/* Keeps @error (transfer full, not NULL) for the next begin or commit. */
+/* Keeps @error (transfer full, not NULL) for the next begin; inside a transaction sk_index_lose has seen to it already. */
 void sk_index_keep_error (SkIndex *self, GError *error);
 
 /* --- statements --- */
@@ -77,13 +79,15 @@ sk_statement_done (SkStatement *self)
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkStatement, sk_statement_done)
 
-/* NULL on error: the transaction has failed before, or a changing statement was asked for outside of one. */
+/* Compiles it; SK_ERROR_CORRUPT when the tables are not the ones it is for. */
+gboolean sk_sql_prepare (SkIndex *self, SkSql id, GError **error);
+/* NULL when the transaction is lost. A statement that changes something is only for inside one. */
 SkStatement *sk_sql (SkIndex *self, SkSql id, GError **error);
 typedef enum { SK_STEP_ERROR = -1, SK_STEP_DONE = 0, SK_STEP_ROW = 1 } SkStep;
 SkStep sk_step (SkIndex *self, SkStatement *statement, GError **error);
 /* Steps to the end; no row is expected. */
 gboolean sk_run (SkIndex *self, SkStatement *statement, GError **error);
-/* The first column of the first row, @fallback when there is none; FALSE on error. */
+/* The first column of the first row, @fallback when there is none; FALSE on error, and *@out is @fallback as well. */
 gboolean sk_read_int (SkIndex *self, SkStatement *statement, gint64 fallback, gint64 *out, GError **error);
 
 /* Bound bytes are not copied. NULL binds NULL. */

@@ -98,16 +98,28 @@ sk_index_set_errno (int errnum, const char *path, const char *what, GError **err
 }
 
 gboolean
+sk_index_lose (SkIndex *self, GError *why, GError **error)
+{
+  if (self->in_transaction && self->failure == NULL)
+    self->failure = g_error_copy (why);
+  g_propagate_error (error, why);
+  return FALSE;
+}
+
+gboolean
 sk_index_damaged (SkIndex *self, const char *what, GError **error)
 {
-  self->poisoned = self->in_transaction;
-  return sk_fail (error, SK_ERROR_CORRUPT, "The database %s is damaged: %s", self->path, what);
+  GError *why = NULL;
+
+  sk_fail (&why, SK_ERROR_CORRUPT, "The database %s is damaged: %s", self->path, what);
+  return sk_index_lose (self, why, error);
 }
 
 void
 sk_index_keep_error (SkIndex *self, GError *error)
 {
-  if (self->unreported == NULL)
+  /* Inside a transaction it is lost with the statement that failed, and the commit says so. */
+  if (self->unreported == NULL && !self->in_transaction)
     self->unreported = error;
   else
     g_error_free (error);
@@ -115,21 +127,18 @@ sk_index_keep_error (SkIndex *self, GError *error)
 
 /* --- prepare and step --- */
 
-static sqlite3_stmt *
-prepare (SkIndex *self, SkSql id, GError **error)
+gboolean
+sk_sql_prepare (SkIndex *self, SkSql id, GError **error)
 {
   int rc = sqlite3_prepare_v3 (self->db, texts[id], -1, SQLITE_PREPARE_PERSISTENT, &self->statements[id], NULL);
 
   if (rc == SQLITE_OK)
-    return self->statements[id];
-  self->poisoned = self->in_transaction;
+    return TRUE;
   /* The texts are right for our tables: when one does not compile, the tables are not ours any more. */
   if (rc == SQLITE_ERROR)
-    sk_fail (error, SK_ERROR_CORRUPT, "The database %s is damaged: its tables are not as they were made (%s)", self->path,
-             sqlite3_errmsg (self->db));
-  else
-    sk_index_set_error (self->db, rc, self->path, error);
-  return NULL;
+    return sk_fail (error, SK_ERROR_CORRUPT, "The database %s is damaged: its tables are not as they were made (%s)", self->path,
+                    sqlite3_errmsg (self->db));
+  return sk_index_set_error (self->db, rc, self->path, error);
 }
 
 SkStatement *
@@ -137,22 +146,17 @@ sk_sql (SkIndex *self, SkSql id, GError **error)
 {
   sqlite3_stmt *statement = self->statements[id];
 
-  if (statement == NULL)
-    statement = prepare (self, id, error);
-  if (statement == NULL)
-    return NULL;
   g_assert (!sqlite3_stmt_busy (statement));
   if (sqlite3_stmt_readonly (statement))
     return statement;
-
-  /* SQLite may have rolled back by itself (disk full, I/O error). Were a change made now, it would be a transaction of its own,
-   * without what was to come before it. */
-  if (self->poisoned || (self->in_transaction && sqlite3_get_autocommit (self->db)))
+  g_assert (self->in_transaction);
+  /* After a failure SQLite may have rolled back by itself (disk full, I/O error). Were a change made now, it would be a transaction
+   * of its own, without what was to come before it. */
+  if (self->failure != NULL)
     {
-      sk_fail (error, SK_ERROR_FAILED, "The change of the database %s has failed before and must be started again", self->path);
+      g_propagate_error (error, g_error_copy (self->failure));
       return NULL;
     }
-  g_assert (self->in_transaction);
   return statement;
 }
 
@@ -160,13 +164,14 @@ SkStep
 sk_step (SkIndex *self, SkStatement *statement, GError **error)
 {
   int rc = sqlite3_step (statement);
+  GError *why = NULL;
 
   if (rc == SQLITE_ROW)
     return SK_STEP_ROW;
   if (rc == SQLITE_DONE)
     return SK_STEP_DONE;
-  self->poisoned = self->in_transaction;
-  sk_index_set_error (self->db, rc, self->path, error);
+  sk_index_set_error (self->db, rc, self->path, &why);
+  sk_index_lose (self, why, error);
   return SK_STEP_ERROR;
 }
 
@@ -184,10 +189,8 @@ sk_read_int (SkIndex *self, SkStatement *statement, gint64 fallback, gint64 *out
 {
   SkStep step = sk_step (self, statement, error);
 
-  if (step == SK_STEP_ERROR)
-    return FALSE;
   *out = step == SK_STEP_ROW ? sk_col_int (statement, 0) : fallback;
-  return TRUE;
+  return step != SK_STEP_ERROR;
 }
 
 /* --- bind --- */

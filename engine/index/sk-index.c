@@ -208,15 +208,8 @@ static gboolean
 prepare_all (SkIndex *self, GError **error)
 {
   for (guint i = 0; i < SK_SQL_COUNT; i++)
-    {
-      int rc = sqlite3_prepare_v3 (self->db, sk_sql_text (i), -1, SQLITE_PREPARE_PERSISTENT, &self->statements[i], NULL);
-
-      if (rc == SQLITE_ERROR)
-        return sk_fail (error, SK_ERROR_CORRUPT, "The database %s is damaged: its tables are not as they were made (%s)", self->path,
-                        sqlite3_errmsg (self->db));
-      if (rc != SQLITE_OK)
-        return sk_index_set_error (self->db, rc, self->path, error);
-    }
+    if (!sk_sql_prepare (self, i, error))
+      return FALSE;
   return TRUE;
 }
 
@@ -267,6 +260,7 @@ sk_index_close (SkIndex *self)
   g_hash_table_unref (self->interned);
   g_hash_table_unref (self->folder_ids);
   g_hash_table_unref (self->counts);
+  g_clear_error (&self->failure);
   g_clear_error (&self->unreported);
   g_free (self->path);
   g_free (self);
@@ -306,21 +300,15 @@ sk_index_drop_caches (SkIndex *self)
   self->next_content = 0;
 }
 
-static gboolean
-report_kept_error (SkIndex *self, GError **error)
-{
-  if (self->unreported == NULL)
-    return TRUE;
-  g_propagate_error (error, g_steal_pointer (&self->unreported));
-  return FALSE;
-}
-
 gboolean
 sk_index_begin (SkIndex *self, GError **error)
 {
   g_assert (!self->in_transaction);
-  if (!report_kept_error (self, error))
-    return FALSE;
+  if (self->unreported != NULL)
+    {
+      g_propagate_error (error, g_steal_pointer (&self->unreported));
+      return FALSE;
+    }
   self->in_transaction = sqlite3_step (self->statements[SK_SQL_BEGIN]) == SQLITE_DONE;
   if (!self->in_transaction)
     sk_index_set_error (self->db, sqlite3_extended_errcode (self->db), self->path, error);
@@ -334,15 +322,11 @@ sk_index_commit (SkIndex *self, GError **error)
   int rc;
 
   g_assert (self->in_transaction);
-  if (!report_kept_error (self, error))
+  if (self->failure != NULL)
     {
+      g_propagate_error (error, g_error_copy (self->failure));
       sk_index_rollback (self);
       return FALSE;
-    }
-  if (self->poisoned || sqlite3_get_autocommit (self->db))
-    {
-      sk_index_rollback (self);
-      return sk_fail (error, SK_ERROR_FAILED, "The change of the database %s has failed before and must be started again", self->path);
     }
   rc = sqlite3_step (self->statements[SK_SQL_COMMIT]);
   if (rc != SQLITE_DONE)
@@ -370,8 +354,7 @@ sk_index_rollback (SkIndex *self)
       sqlite3_reset (self->statements[SK_SQL_ROLLBACK]);
     }
   self->in_transaction = FALSE;
-  self->poisoned = FALSE;
-  g_clear_error (&self->unreported);    /* what was decided on a value that could not be read is undone */
+  g_clear_error (&self->failure);
   sk_index_drop_caches (self);
 }
 
