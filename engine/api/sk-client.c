@@ -130,7 +130,8 @@ on_closed (GDBusConnection *connection, gboolean by_peer, GError *error, gpointe
     self->lost_func (self->user_data);
 }
 
-static void
+/* FALSE: the engine was just ending. After TRUE the end of the connection will be told. */
+static gboolean
 subscribe (SkClient *self)
 {
   GVariant *report;
@@ -144,6 +145,17 @@ subscribe (SkClient *self)
     self->last = g_steal_pointer (&report);
   g_mutex_unlock (&self->lock);
   g_clear_pointer (&report, g_variant_unref);
+  return self->last != NULL && !g_dbus_connection_is_closed (self->connection);
+}
+
+/* Worker. */
+static void
+leave (gpointer data)
+{
+  SkClient *self = data;
+
+  g_signal_handler_disconnect (self->connection, self->closed);
+  g_dbus_connection_signal_unsubscribe (self->connection, self->subscription);
 }
 
 /* Worker, when reports are wanted: signals arrive on the context the connection was made under. */
@@ -155,18 +167,12 @@ join (gpointer data)
 
   self->connection = sk_control_connect (self->home, job->cancellable, job->error);
   job->done = self->connection != NULL;
-  if (job->done && self->report_func != NULL)
-    subscribe (self);
-}
-
-/* Worker. */
-static void
-leave (gpointer data)
-{
-  SkClient *self = data;
-
-  g_signal_handler_disconnect (self->connection, self->closed);
-  g_dbus_connection_signal_unsubscribe (self->connection, self->subscription);
+  if (!job->done || self->report_func == NULL || subscribe (self))
+    return;
+  leave (self);
+  g_clear_object (&self->connection);
+  g_clear_pointer (&self->last, g_variant_unref);
+  job->done = FALSE;
 }
 
 /* FALSE without error: nobody there. */

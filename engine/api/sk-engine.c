@@ -69,6 +69,7 @@ struct _SkEngine
   GPtrArray *commands;           /* Command, borrowed */
   GPtrArray *stops;              /* GTask */
   gboolean stopping, reopen;
+  gboolean lost_early;           /* the engine that is being joined has ended already */
 
   SkEngineState state;
   char *message, *vault_name, *device_name, *keys_warning;
@@ -369,23 +370,37 @@ finish_stop (SkEngine *self)
 }
 
 static void
+handle_lost (SkEngine *self)
+{
+  if (self->opening != NULL)
+    self->lost_early = TRUE;
+  if (self->client == NULL || self->stopping)
+    return;
+  self->reopen = TRUE;
+  set_state (self, SK_STATE_STARTING, "");
+  start_closing (self);
+}
+
+static void
 handle_opened (SkEngine *self, Message *message)
 {
+  gboolean lost = self->lost_early;
+
+  self->lost_early = FALSE;
   g_clear_object (&self->opening);
   self->client = g_steal_pointer (&message->client);
   if (self->stopping)
-    {
-      start_closing (self);
-      return;
-    }
-  if (self->client != NULL)
+    start_closing (self);
+  else if (self->client != NULL && lost)
+    handle_lost (self);
+  else if (self->client != NULL)
     {
       self->pool = g_thread_pool_new (run_command, NULL, COMMANDS_MAX, FALSE, NULL);
       set_flag (self, &self->joined, sk_client_is_remote (self->client), PROP_JOINED);
       apply_report (self);
-      return;
     }
-  set_state (self, g_error_matches (message->error, SK_ERROR, SK_ERROR_WRONG_KEY) ? SK_STATE_LOCKED : SK_STATE_FAILED, message->error->message);
+  else
+    set_state (self, g_error_matches (message->error, SK_ERROR, SK_ERROR_WRONG_KEY) ? SK_STATE_LOCKED : SK_STATE_FAILED, message->error->message);
 }
 
 static void
@@ -516,12 +531,7 @@ on_message (gpointer data, gpointer user_data)
         apply_report (self);
       break;
     case SAYS_LOST:
-      if (self->client != NULL && !self->stopping)
-        {
-          self->reopen = TRUE;
-          set_state (self, SK_STATE_STARTING, "");
-          start_closing (self);
-        }
+      handle_lost (self);
       break;
     case SAYS_PROGRESS:
       handle_progress (message);

@@ -380,8 +380,8 @@ test_documents (void)
 {
   guint n;
   const SkaCommand *commands = ska_commands (&n);
-  g_autofree char *man_path = g_test_build_filename (G_TEST_DIST, "..", "data", "skerryctl.1", NULL);
-  g_autofree char *completion_path = g_test_build_filename (G_TEST_DIST, "..", "data", "completions", "skerryctl", NULL);
+  g_autofree char *man_path = g_build_filename (SK_TEST_DATA_DIR, "skerryctl.1", NULL);
+  g_autofree char *completion_path = g_build_filename (SK_TEST_DATA_DIR, "completions", "skerryctl", NULL);
   g_autofree char *man = NULL;
   g_autofree char *completion = NULL;
   g_autoptr(GString) plain = NULL;

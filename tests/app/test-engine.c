@@ -164,6 +164,7 @@ test_merged (Fixture *f, gconstpointer data)
     }
   fake_wait_until (NULL, state (f->engine) == SK_STATE_UP_TO_DATE);
   g_assert_cmpuint (notified, ==, 1);
+  g_signal_handlers_disconnect_by_data (f->engine, &notified);
 }
 
 /* --- commands --- */
@@ -315,10 +316,11 @@ test_joined (Fixture *f, gconstpointer data)
 static void
 test_dropped (Fixture *f, gconstpointer data)
 {
+  guint before = fake_opened ();
   SkEngine *engine = sk_engine_new (f->home);
 
   g_assert_finalize_object (engine);
-  fake_wait_until (NULL, fake_open_sessions () == 0);
+  fake_wait_until (NULL, fake_opened () > before && fake_open_sessions () == 0);
   start (f);
   g_assert_finalize_object (g_steal_pointer (&f->engine));
   fake_wait_until (NULL, fake_open_sessions () == 0);

@@ -28,6 +28,7 @@ static GVariant *report;
 static char *wanted_passphrase;
 static SkSession *current;
 static guint open_sessions;
+static guint opened;
 static guint waiting;
 static gboolean watching;
 
@@ -185,6 +186,17 @@ fake_open_sessions (void)
   return n;
 }
 
+guint
+fake_opened (void)
+{
+  guint n;
+
+  g_mutex_lock (&lock);
+  n = opened;
+  g_mutex_unlock (&lock);
+  return n;
+}
+
 gboolean
 fake_watching (void)
 {
@@ -231,6 +243,7 @@ sk_session_open (const SkSessionOptions *options, GError **error)
   current = self;
   watching = options->watch;
   open_sessions++;
+  opened++;
   g_mutex_unlock (&lock);
   return self;
 }

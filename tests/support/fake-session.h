@@ -22,6 +22,8 @@ void fake_report (const char *text);
 /* Opening a home fails with WRONG_KEY unless this passphrase is given. NULL: none. */
 void fake_passphrase (const char *passphrase);
 guint fake_open_sessions (void);
+/* Sessions opened since the program began. */
+guint fake_opened (void);
 gboolean fake_watching (void);
 void fake_reset (void);
 /* Iterates @context (NULL: the default one) until @check is TRUE; fails after 10 s. */
