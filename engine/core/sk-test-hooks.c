@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <string.h>
 
+void (*sk_test_stage_hook) (const char *stage);
+
 void
 sk_test_stage (const char *stage)
 {
@@ -13,6 +15,8 @@ sk_test_stage (const char *stage)
   const char *wanted = g_getenv ("SKERRY_TEST_KILL_AT");
   gsize len = strlen (stage);
 
+  if (sk_test_stage_hook != NULL)
+    sk_test_stage_hook (stage);
   /* Only the wanted stage counts: one counter is enough. */
   if (wanted == NULL || strncmp (wanted, stage, len) != 0 || wanted[len] != ':')
     return;

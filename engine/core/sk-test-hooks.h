@@ -8,6 +8,8 @@
  * in the environment the process raises SIGKILL when a thread passes STAGE for the N-th time; N counts from 1. Where a stage has a
  * before and an after, each is a passage. */
 void sk_test_stage (const char *stage);
+/* Called at every passage of every stage, on the thread that passes; set before a session is opened. */
+extern void (*sk_test_stage_hook) (const char *stage);
 /* TRUE when SKERRY_TEST_MISTAKE names @mistake: the caller then does the wrong thing, so that a test can show that it would notice. */
 gboolean sk_test_mistake (const char *mistake);
 #else
