@@ -4,6 +4,7 @@
 #include "sk-flow.h"
 
 #include "sk-hash.h"
+#include "sk-snapshot-flow.h"
 #include "sk-membership.h"
 
 typedef struct
@@ -13,6 +14,7 @@ typedef struct
   GArray *local;                 /* SkPosition: merged here */
   GArray *wanted;                /* SkPosition: offered by heads of this storage */
   SkPullResult *out;
+  SkHead *best;                  /* that names the newest snapshot; NULL when none does */
   /* one segment on its way into the index */
   SkPosition position;
   GBytes *object;
@@ -121,6 +123,12 @@ read_head (SkSession *session, Pull *pull, const char *name, GBytes *object, GCa
     }
   for (guint i = 0; i < head->read->len; i++)
     want (pull->wanted, &g_array_index (head->read, SkPosition, i));
+  /* The newest snapshot anybody names: of the head written last. */
+  if (head->snapshot_seq > 0 && (pull->best == NULL || head->wall > pull->best->wall))
+    {
+      g_clear_pointer (&pull->best, sk_head_free);
+      pull->best = g_steal_pointer (&head);
+    }
 }
 
 static gboolean
@@ -312,6 +320,7 @@ pull_clear (Pull *pull)
 {
   g_clear_pointer (&pull->config, sk_config_unref);
   g_clear_pointer (&pull->local, g_array_unref);
+  g_clear_pointer (&pull->best, sk_head_free);
   g_clear_pointer (&pull->wanted, g_array_unref);
   g_clear_pointer (&pull->object, g_bytes_unref);
   g_clear_pointer (&pull->records, g_ptr_array_unref);
@@ -333,6 +342,23 @@ is_ahead_of_me (SkSession *session, Pull *pull)
   return there->seq == here->seq && !sk_hash_equal (&there->hash, &here->hash);
 }
 
+/* TRUE when a snapshot was read: then everything is looked at again from there. One that cannot be read is no loss: the logs tell the same. */
+static gboolean
+read_snapshot (SkSession *session, Pull *pull, GCancellable *cancellable)
+{
+  g_autoptr(GError) error = NULL;
+  gboolean read = FALSE;
+
+  if (pull->best == NULL
+      || sk_snapshot_read (session, pull->storage, pull->best, pull->local, &read, pull->out->problems, cancellable, &error))
+    {
+      pull->out->merged |= read;
+      return read;
+    }
+  g_ptr_array_add (pull->out->problems, g_strdup_printf ("a snapshot in storage “%s” could not be read: %s", pull->storage->name, error->message));
+  return FALSE;
+}
+
 static gboolean
 pull_once (SkSession *session, SkFlowStorage *storage, SkPullResult *out, gboolean *again, GCancellable *cancellable, GError **error)
 {
@@ -347,6 +373,11 @@ pull_once (SkSession *session, SkFlowStorage *storage, SkPullResult *out, gboole
     {
       *again = TRUE;
       return sk_session_new_incarnation (session, error);
+    }
+  if (read_snapshot (session, &pull, cancellable))
+    {
+      *again = TRUE;
+      return sk_session_reload (session, error);
     }
   for (guint i = 0; i < pull.wanted->len; i++)
     {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Own segments, then the head that names them, into one storage. */
 #include "sk-flow.h"
+#include "sk-snapshot-flow.h"
 
 #include "sk-membership.h"
 #include "sk-test-hooks.h"
@@ -103,6 +104,7 @@ build_head (SkSession *session, gpointer data, GError **error)
   g_autofree char *state_key = head_key (push->storage, "state"), *counter_key = head_key (push->storage, "counter");
   g_autoptr(GBytes) old = sk_index_get (session->index, state_key);
   SkWriter state;
+  SkSnapshotRef snapshot;
 
   if (merged == NULL || read == NULL)
     return FALSE;
@@ -112,6 +114,13 @@ build_head (SkSession *session, gpointer data, GError **error)
   sk_writer_id (&state, sk_keyring_current (push->config->keys));
   sk_writer_raw (&state, merged->data, merged->len * sizeof (SkPosition));
   sk_writer_raw (&state, read->data, read->len * sizeof (SkPosition));
+  if (sk_snapshot_ref_load (session, push->storage->row, &snapshot))
+    {
+      head->snapshot_writer = snapshot.writer;
+      head->snapshot_seq = snapshot.seq;
+      head->snapshot_hash = snapshot.hash;
+      sk_writer_hash (&state, &snapshot.hash);
+    }
   push->head_state = sk_writer_finish (&state);
   if (old != NULL && g_bytes_equal (old, push->head_state))
     return TRUE;
@@ -192,7 +201,7 @@ sk_push_storage (SkSession *session, SkFlowStorage *storage, GCancellable *cance
   if (push.behind)
     return TRUE;
   if (!push_segments (session, &push, cancellable, error) || !sk_membership_push (session, storage, config, cancellable, error)
-      || !sk_session_transact (session, build_head, &push, error))
+      || !sk_snapshot_write_if_due (session, storage, cancellable, error) || !sk_session_transact (session, build_head, &push, error))
     return FALSE;
   if (push.head == NULL)
     return TRUE;

@@ -396,3 +396,23 @@ sk_index_unproven (SkIndex *self, gint64 folder, gint64 after_row, guint limit, 
 {
   return list (self, SK_SQL_NODE_UNPROVEN, folder, after_row, limit, error);
 }
+
+GArray *
+sk_index_node_rows (SkIndex *self, gint64 after_row, guint limit, GError **error)
+{
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_NODE_ROWS, error);
+  g_autoptr(GArray) rows = g_array_new (FALSE, FALSE, sizeof (gint64));
+  SkStep step;
+
+  if (statement == NULL)
+    return NULL;
+  sk_bind_int (statement, 1, after_row);
+  sk_bind_int (statement, 2, limit);
+  while ((step = sk_step (self, statement, error)) == SK_STEP_ROW)
+    {
+      gint64 row = sk_col_int (statement, 0);
+
+      g_array_append_val (rows, row);
+    }
+  return step == SK_STEP_DONE ? g_steal_pointer (&rows) : NULL;
+}

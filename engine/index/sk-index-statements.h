@@ -56,6 +56,7 @@ SK_STATEMENT (NODE_PLACE, "SELECT folder, parent, name FROM node WHERE row = ?1"
 SK_STATEMENT (NODE_ADD, "INSERT INTO node (folder, parent, name) VALUES (?1, ?2, ?3)")
 SK_STATEMENT (NODE_CHILDREN, "SELECT " SK_NODE_COLUMNS " FROM node WHERE parent = ?1 ORDER BY name")
 SK_STATEMENT (NODE_CHILDREN_BASE, "SELECT " SK_NODE_COLUMNS " FROM node WHERE parent = ?1 AND base_kind <> 0 ORDER BY name")
+SK_STATEMENT (NODE_ROWS, "SELECT row FROM node WHERE row > ?1 ORDER BY row LIMIT ?2")
 SK_STATEMENT (NODE_DIRTY, "SELECT " SK_NODE_COLUMNS " FROM node WHERE dirty = 1 AND hold = 0 AND folder = ?1 AND row > ?2 ORDER BY row LIMIT ?3")
 SK_STATEMENT (NODE_HELD, "SELECT " SK_NODE_COLUMNS " FROM node WHERE hold <> 0 AND folder = ?1 AND (hold & ?2) <> 0 ORDER BY row LIMIT ?3")
 SK_STATEMENT (NODE_INODE, "SELECT " SK_NODE_COLUMNS " FROM node WHERE base_kind <> 0 AND folder = ?1 AND base_ino = ?2")

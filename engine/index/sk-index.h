@@ -119,6 +119,8 @@ gint64 sk_index_node_ensure (SkIndex *self, gint64 folder, const char *path, GEr
 char *sk_index_node_path (SkIndex *self, gint64 row, GError **error);      /* (transfer full) */
 /* Children of a directory in one query, ascending by name bytes; @parent 0 = top. Only those with a base when @with_base. */
 GPtrArray *sk_index_children (SkIndex *self, gint64 folder, gint64 parent, gboolean with_base, GError **error);
+/* Rows of nodes of every folder, ascending, after @after_row. */
+GArray *sk_index_node_rows (SkIndex *self, gint64 after_row, guint limit, GError **error);
 /* Both recompute dirty and, for the base, count the generation up. */
 gboolean sk_index_set_base (SkIndex *self, gint64 node, const SkBase *base, GError **error);
 gboolean sk_index_set_target (SkIndex *self, gint64 node, const SkTarget *target, GError **error);

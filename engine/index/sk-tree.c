@@ -154,6 +154,8 @@ sk_tree_apply (SkTree *self, const SkEntry *entry, const SkId *log_writer, guint
   if (node == 0)
     return FALSE;
   self->lamport = MAX (self->lamport, highest);
+  /* Own entries come back when the index is rebuilt: no counter is used twice. */
+  self->counter = MAX (self->counter, sk_vector_get (entry->vector, &self->writer));
   if (!sk_tree_note_mode (self, node, entry, error))
     return FALSE;
 
