@@ -66,7 +66,7 @@ state_text (const char *state)
 {
   static const struct { const char *state, *text; } texts[] = {
     { "up-to-date", "Up to date" }, { "syncing", "Syncing" }, { "needs-you", "Needs you" }, { "paused", "Paused" },
-    { "offline", "Offline" }, { "no-vault", "No vault yet: “skerryctl vault create NAME” or “skerryctl vault join CODE”" },
+    { "offline", "Offline" }, { "", "Starting" }, { "no-vault", "No vault yet: “skerryctl vault create NAME” or “skerryctl vault join CODE”" },
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++)

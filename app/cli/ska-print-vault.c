@@ -104,7 +104,9 @@ ska_print_vault (SkaCli *cli, GVariant *reply)
   line (cli, "Key file", ska_get (reply, "key-file"));
   warning (cli, reply);
   line (cli, "Recovery", ska_get_flag (reply, "phrase-kept") ? "not yet checked, see “skerryctl vault recovery”" : "the phrase is not kept on this device");
-  line_take (cli, "Epoch", g_strdup_printf ("%s (%" G_GUINT64_FORMAT " in all)", ska_get (reply, "epoch"), ska_get_number (reply, "epochs")));
+  line (cli, "Epoch", ska_get (reply, "epoch"));
+  if (ska_get_number (reply, "epochs") > 0)
+    line_take (cli, "Epochs", g_strdup_printf ("%" G_GUINT64_FORMAT, ska_get_number (reply, "epochs")));
   line_take (cli, "Devices", g_strdup_printf ("%" G_GUINT64_FORMAT, ska_get_number (reply, "devices")));
   line_take (cli, "Folders", g_strdup_printf ("%" G_GUINT64_FORMAT, ska_get_number (reply, "folders")));
   line_take (cli, "Storages", g_strdup_printf ("%" G_GUINT64_FORMAT, ska_get_number (reply, "storages")));

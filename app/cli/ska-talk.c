@@ -208,7 +208,7 @@ on_report (gpointer data)
     {
       report = sk_client_report (log->cli->client);
       state = ska_get (report, "state");
-      if (g_strcmp0 (state, log->state) != 0)
+      if (*state != '\0' && g_strcmp0 (state, log->state) != 0)
         {
           g_free (log->state);
           log->state = g_strdup (state);

@@ -147,6 +147,17 @@ screen_width (const char *text)
   return width;
 }
 
+/* Columns of row @row up to its last cell that is not empty. */
+static guint
+used_columns (SkaGrid *self, guint row)
+{
+  guint used = self->width;
+
+  while (used > 0 && *(const char *) self->cells->pdata[row * self->width + used - 1] == '\0')
+    used--;
+  return used;
+}
+
 static void
 write_cell (const char *text, guint width, gboolean right, gboolean last, FILE *to)
 {
@@ -168,16 +179,14 @@ ska_grid_end (SkaGrid *self, FILE *to)
   g_assert (self->cells->len % self->width == 0);
   for (guint i = 0; i < self->cells->len; i++)
     widths[i % self->width] = MAX (widths[i % self->width], screen_width (g_ptr_array_index (self->cells, i)));
-  for (guint i = 0; i < self->cells->len; i++)
+  for (guint row = 0; row < self->cells->len / self->width; row++)
     {
-      guint column = i % self->width;
-      gboolean last = column + 1 == self->width;
+      guint used = used_columns (self, row);
 
-      if (column == 0)
-        fputs ("  ", to);
-      write_cell (g_ptr_array_index (self->cells, i), widths[column], self->columns[column] == 'r', last, to);
-      if (last)
-        fputc ('\n', to);
+      fputs ("  ", to);
+      for (guint i = 0; i < used; i++)
+        write_cell (self->cells->pdata[row * self->width + i], widths[i], self->columns[i] == 'r', i + 1 == used, to);
+      fputc ('\n', to);
     }
   g_ptr_array_unref (self->cells);
   g_free (self->columns);

@@ -284,6 +284,8 @@ sk_client_command (SkClient *self, const char *name, GVariant *args, SkClientPro
                    GCancellable *cancellable, GError **error)
 {
   g_autoptr(GVariant) owned = args != NULL ? g_variant_ref_sink (args) : NULL;
+  GError *local = NULL;
+  GVariant *reply;
 
   if (self->connection != NULL)
     return sk_control_call (self->connection, name, owned, progress, user_data, cancellable, error);
@@ -294,7 +296,10 @@ sk_client_command (SkClient *self, const char *name, GVariant *args, SkClientPro
       if (g_variant_n_children (report) > 0)
         return g_steal_pointer (&report);
     }
-  return sk_session_command (self->session, name, owned, progress, user_data, cancellable, error);
+  reply = sk_session_command (self->session, name, owned, progress, user_data, cancellable, &local);
+  if (reply == NULL)
+    g_propagate_error (error, sk_control_own_error (local));
+  return reply;
 }
 
 GVariant *

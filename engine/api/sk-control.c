@@ -91,18 +91,15 @@ sk_control_register_errors (void)
   g_once_init_leave (&done, 1);
 }
 
-/* Only our own domain crosses; whatever else came out of a library becomes its nearest code. */
-static GError *
-own_error (GError *error)
+GError *
+sk_control_own_error (GError *error)
 {
-  SkErrorCode code = SK_ERROR_FAILED;
+  gboolean cancelled = g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
   GError *own;
 
   if (error->domain == SK_ERROR)
     return error;
-  if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
-    code = SK_ERROR_CANCELLED;
-  own = g_error_new_literal (SK_ERROR, (int) code, error->message);
+  own = g_error_new_literal (SK_ERROR, cancelled ? SK_ERROR_CANCELLED : SK_ERROR_FAILED, cancelled ? "Cancelled" : error->message);
   g_error_free (error);
   return own;
 }
@@ -164,7 +161,7 @@ run_call (gpointer data, gpointer user_data)
   if (reply != NULL)
     g_dbus_method_invocation_return_value (invocation, g_variant_new ("(@a{sv})", reply));
   else
-    g_dbus_method_invocation_take_error (invocation, own_error (g_steal_pointer (&error)));
+    g_dbus_method_invocation_take_error (invocation, sk_control_own_error (g_steal_pointer (&error)));
   call_free (call);
 }
 

@@ -25,5 +25,7 @@ GVariant *sk_control_call (GDBusConnection *connection, const char *name, GVaria
 #define SK_CONTROL_INTERFACE "org.skerry.Control"
 /* Makes the codes of SK_ERROR known to D-Bus; called by the functions above. */
 void sk_control_register_errors (void);
+/* Only the domain SK_ERROR goes out: whatever else a library gave becomes its nearest code. Takes and gives the error. */
+GError *sk_control_own_error (GError *error);
 /* Path of the socket as this process can reach it: @dir is the open home. (transfer full) */
 char *sk_control_socket (const char *home, int dir);
