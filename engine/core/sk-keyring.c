@@ -105,6 +105,27 @@ sk_keyring_with_new_epoch (SkKeyring *self)
 }
 
 SkKeyring *
+sk_keyring_with_epochs_of (SkKeyring *self, SkKeyring *other)
+{
+  SkKeyring *keys = sk_keyring_ref (self);
+
+  for (guint i = 0; i < other->n_epochs; i++)
+    {
+      SkKeyring *more = sk_keyring_with_epoch (keys, &other->secret->epochs[i].id, &other->secret->epochs[i].master);
+
+      sk_keyring_unref (keys);
+      keys = more;
+    }
+  return keys;
+}
+
+gboolean
+sk_keyring_shares_id_key (SkKeyring *a, SkKeyring *b)
+{
+  return sodium_memcmp (&a->secret->id_key, &b->secret->id_key, sizeof (SkKey)) == 0;
+}
+
+SkKeyring *
 sk_keyring_ref (SkKeyring *self)
 {
   g_atomic_ref_count_inc (&self->refs);

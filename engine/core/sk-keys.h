@@ -56,6 +56,10 @@ SkKeyring *sk_keyring_new_vault (void);
  * SK_EPOCHS_MAX epochs nothing is added: see sk_keyring_has_epoch. (transfer full) */
 SkKeyring *sk_keyring_with_epoch (SkKeyring *self, const SkId *epoch, const SkKey *master);
 SkKeyring *sk_keyring_with_new_epoch (SkKeyring *self);
+/* @self and the epochs of @other that it lacks, in their order; the last of @other becomes the current one. The id key stays that of
+ * @self. (transfer full) */
+SkKeyring *sk_keyring_with_epochs_of (SkKeyring *self, SkKeyring *other);
+gboolean sk_keyring_shares_id_key (SkKeyring *a, SkKeyring *b);
 SkKeyring *sk_keyring_ref (SkKeyring *self);
 void sk_keyring_unref (SkKeyring *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkKeyring, sk_keyring_unref)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "sk-command.h"
+#include "sk-invite-serve.h"
 #include "sk-report.h"
 
 GVariant *
@@ -108,6 +109,8 @@ sk_cmd_resolve (SkCommand *self, GError **error)
     ok = decide_incoming (self, call.found, yes, error);
   else if (g_str_equal (call.found->kind, "mass-change") && (yes || g_str_equal (choice, "refuse")))
     sk_up_confirm (self->session->up, call.found->folder, yes);
+  else if (g_str_equal (call.found->kind, "newcomer") && (yes || g_str_equal (choice, "refuse")))
+    ok = sk_invites_resolve (self->session->invites, call.found->key, yes, self->cancellable, error);
   else if (g_str_equal (call.found->kind, "folder-missing") && yes)
     ok = accept_folder (self, call.found->folder, error);
   else if (g_str_equal (choice, "retry"))

@@ -131,11 +131,9 @@ sk_cmd_vault_create (SkCommand *self, GError **error)
   GVariantBuilder builder;
   gboolean ok;
 
-  if (session->has_vault)
-    {
-      sk_fail (error, SK_ERROR_EXISTS, "this home has the vault “%s” already; another vault needs another --home", session->who.vault_name);
-      return NULL;
-    }
+  if (!sk_command_check_home (self, sk_args_string (self->args, "device-name", g_get_host_name ()), error)
+      || !sk_label_check (sk_args_string (self->args, "name", ""), error))
+    return NULL;
   recovery = sk_identity_new_random ();
   sk_identity_copy_seed (recovery, &seed);
   config.recovery_sign = *sk_identity_sign_key (recovery);

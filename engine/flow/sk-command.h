@@ -32,6 +32,20 @@ void sk_command_add_vault (SkSession *session, GVariantBuilder *builder);
  * arguments 'passphrase' and 'no-passphrase' say. */
 gboolean sk_command_settle_home (SkCommand *self, SkHomeConfig *config, SkIdentity *identity, SkKeyring *keys, GError **error);
 
+/* What a fresh device starts with; for join and recover, after sk_command_settle_home. sk-cmd-adopt.c */
+typedef struct
+{
+  SkId storage;                  /* through which it came */
+  const char *uri;               /* its address here */
+  GPtrArray *members;            /* GBytes: membership records */
+  GArray *sponsor;               /* SkPosition to be merged before anything is published (A3e); NULL: none */
+  GPtrArray *records;            /* SkRecord for its own log; NULL: none */
+} SkNewDevice;
+/* Takes that into the index, attaches the storage and reads the logs in it for the first time, as far as it can be reached. */
+gboolean sk_command_adopt (SkCommand *self, const SkNewDevice *with, GError **error);
+/* A vault in this home already, a device name that is none, or no place for keys: told before anything is begun. */
+gboolean sk_command_check_home (SkCommand *self, const char *device_name, GError **error);
+
 #define SK_COMMAND(name) GVariant *name (SkCommand *self, GError **error)
 /* sk-cmd-vault.c */
 SK_COMMAND (sk_cmd_vault_create);

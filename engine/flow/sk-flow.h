@@ -59,6 +59,7 @@ SkFlowStorage *sk_config_storage (SkConfig *self, gint64 row);
 typedef struct _SkUp SkUp;
 typedef struct _SkDown SkDown;
 typedef struct _SkWatch SkWatch;
+typedef struct _SkInvites SkInvites;
 
 /* Counters any thread may add to (g_atomic_pointer_add would do; these are 64 bit everywhere). */
 typedef struct
@@ -93,6 +94,7 @@ struct _SkSession
   GHashTable *open_issues;       /* keys of the issues in the index, so that settling what is not there costs nothing */
   SkConfig *config;
   SkCounters counters;
+  GArray *offered;               /* SkPosition: how far heads said that logs reach, since opening; under lock */
   GVariant *report;
   SkReportFunc report_func;
   gpointer report_data;
@@ -103,6 +105,7 @@ struct _SkSession
   SkUp *up;
   SkDown *down;
   SkWatch *watcher;
+  SkInvites *invites;            /* sk-invite-serve.h */
   GMutex reloading;              /* held while a new config is made, so that an older one never replaces it */
   struct _SkAttachments *attachments;    /* under reloading; sk-attachments.h */
   SkWorker *reporter;            /* while an engine runs */
@@ -155,9 +158,13 @@ gboolean sk_up_sync (SkUp *self, const gint64 *folders, guint n, SkUpResult *out
 void sk_up_note (SkUp *self, gint64 folder, const char *path, gboolean tree, gboolean writing);
 /* Positions changed (segments were merged): heads want writing. */
 void sk_up_publish (SkUp *self);
+/* Own log and head into one storage (row) now, whatever else is on its way up; waits. Task threads. */
+gboolean sk_up_push_now (SkUp *self, gint64 storage, GCancellable *cancellable, GError **error);
 void sk_up_reload (SkUp *self);                                            /* config changed */
-/* Mass change of a folder: a person said yes or no. */
+/* Mass change of a folder: a person said yes or no. Carried out by the next pass. */
 void sk_up_confirm (SkUp *self, gint64 folder, gboolean yes);
+/* Local changes of a folder that only receives: @publish them, or take them back. Carried out by the next pass. */
+void sk_up_decide_local (SkUp *self, gint64 folder, gboolean publish);
 guint sk_up_pending (SkUp *self);                                          /* paths not yet published, for the report */
 
 /* --- sk-down.c --- */
@@ -220,7 +227,9 @@ typedef struct
   char *path;
   guint32 generation;
   SkStat stat;                   /* kind NONE: gone */
+  gint64 node;                   /* row; 0: there is none yet */
   SkKind base_kind;
+  guint64 base_size;
   gint64 base_content;           /* row; META: content is known to be the base's */
   SkHash base_hash;
   char *moved_from;              /* NEW: base of this path has the same inode, birth time, size and mtime (C14) */

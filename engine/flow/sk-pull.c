@@ -359,6 +359,16 @@ read_snapshot (SkSession *session, Pull *pull, GCancellable *cancellable)
   return FALSE;
 }
 
+/* For people: how far a log is known to reach. */
+static void
+note_offered (SkSession *session, GArray *wanted)
+{
+  g_mutex_lock (&session->lock);
+  for (guint i = 0; i < wanted->len; i++)
+    want (session->offered, &g_array_index (wanted, SkPosition, i));
+  g_mutex_unlock (&session->lock);
+}
+
 static gboolean
 pull_once (SkSession *session, SkFlowStorage *storage, SkPullResult *out, gboolean *again, GCancellable *cancellable, GError **error)
 {
@@ -369,6 +379,7 @@ pull_once (SkSession *session, SkFlowStorage *storage, SkPullResult *out, gboole
   pull.wanted = g_array_new (FALSE, FALSE, sizeof (SkPosition));
   if (!sk_session_index (session, load_local, &pull, error) || !read_heads (session, &pull, cancellable, error))
     return FALSE;
+  note_offered (session, pull.wanted);
   if (is_ahead_of_me (session, &pull))
     {
       *again = TRUE;

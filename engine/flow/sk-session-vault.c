@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sk-attachments.h"
+#include "sk-invite-serve.h"
 #include "sk-watch.h"
 
 typedef struct
@@ -179,6 +180,7 @@ sk_session_open_vault (SkSession *self, const char *passphrase, GError **error)
   sk_session_check_pause (self);
   self->up = sk_up_new (self);
   self->down = sk_down_new (self);
+  self->invites = sk_invites_new (self);
   if (self->watch)
     self->watcher = sk_watch_new (self);
   sk_session_touch_report (self);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sk-attachments.h"
+#include "sk-invite-serve.h"
 #include "sk-report.h"
 #include "sk-watch.h"
 
@@ -193,6 +194,7 @@ stop_flows (SkSession *self)
 {
   g_cancellable_cancel (self->stopping);
   g_clear_pointer (&self->reporter, sk_worker_stop);
+  g_clear_pointer (&self->invites, sk_invites_free);
   g_clear_pointer (&self->watcher, sk_watch_free);
   g_clear_pointer (&self->up, sk_up_free);
   g_clear_pointer (&self->down, sk_down_free);
@@ -233,6 +235,7 @@ sk_session_close (SkSession *self)
   g_hash_table_unref (self->open_issues);
   sk_clock_unref (self->clock);
   g_clear_pointer (&self->attachments, sk_attachments_free);
+  g_clear_pointer (&self->offered, g_array_unref);
   g_mutex_clear (&self->reloading);
   g_mutex_clear (&self->lock);
   g_free (self);
@@ -253,6 +256,7 @@ sk_session_open (const SkSessionOptions *options, GError **error)
   g_mutex_init (&self->lock);
   g_mutex_init (&self->reloading);
   self->attachments = sk_attachments_new ();
+  self->offered = g_array_new (FALSE, FALSE, sizeof (SkPosition));
   self->home = g_steal_pointer (&home);
   self->clock = options->clock != NULL ? sk_clock_ref (options->clock) : sk_clock_new_real ();
   self->watch = options->watch;

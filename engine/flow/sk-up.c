@@ -239,6 +239,37 @@ sk_up_publish (SkUp *self)
   sk_worker_push (self->worker, on_publish, message_new (self, 0, NULL), message_free);
 }
 
+typedef struct
+{
+  SkUp *up;
+  gint64 storage;
+  GCancellable *cancellable;
+  gboolean ok;
+  GError *error;
+} PushCall;
+
+static void
+on_push_now (gpointer data)
+{
+  PushCall *call = data;
+  g_autoptr(SkConfig) config = sk_session_config (call->up->session);
+  SkFlowStorage *storage = sk_config_storage (config, call->storage);
+
+  call->ok = storage != NULL ? sk_push_storage (call->up->session, storage, call->cancellable, &call->error)
+                             : sk_fail (&call->error, SK_ERROR_NOT_FOUND, "the storage is not attached here any more");
+}
+
+gboolean
+sk_up_push_now (SkUp *self, gint64 storage, GCancellable *cancellable, GError **error)
+{
+  PushCall call = { .up = self, .storage = storage, .cancellable = cancellable };
+
+  sk_worker_call (self->worker, on_push_now, &call);
+  if (call.error != NULL)
+    g_propagate_error (error, call.error);
+  return call.ok;
+}
+
 static void
 on_reload (gpointer data)
 {
