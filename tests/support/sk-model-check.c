@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What must be so: around every sync on one disk, and in the end everywhere. */
+#include "sk-model-private.h"
+
+#include <string.h>
+
+#define ROUNDS_MAX 12u
+
+static void
+describe (SkModel *self, guint i, const SkModelSync *how, const SkModelSynced *synced)
+{
+  GString *text = g_string_new ("sync");
+
+  self->acting = i;
+  if (how->no_storage)
+    g_string_append (text, " without the storage");
+  if (how->kill_stage != NULL)
+    g_string_append_printf (text, synced->killed ? ", killed at %s %u" : ", not reached: %s %u", how->kill_stage, how->kill_at);
+  if (synced->raced)
+    g_string_append_printf (text, ", at %s %u %s written %s (%zu)", how->race_stage, how->race_at, how->race_path,
+                            how->race_in_place ? "in place" : "anew", g_bytes_get_size (how->race_bytes));
+  if (*synced->said != '\0')
+    g_string_append_printf (text, "\n    %.300s", synced->said);
+  sk_model_trace (self, "%s", text->str);
+  g_string_free (text, TRUE);
+}
+
+void
+sk_model_checked_sync (SkModel *self, guint i, const SkModelSync *how, SkModelSynced *out)
+{
+  g_autoptr(GHashTable) before = sk_model_collect (self, i, FALSE);
+  SkModelContent *overwritten = how->race_stage != NULL ? sk_model_content_at (self, i, how->race_path) : NULL;
+  g_autoptr(GHashTable) after = NULL;
+  GHashTableIter iter;
+  gpointer key;
+
+  sk_model_sync (self, i, how, out);
+  describe (self, i, how, out);
+  if (out->raced)
+    {
+      self->counts->races++;
+      self->counts->operations++;
+      sk_model_note_written (self, how->race_path);
+      overwritten->let_go = TRUE;
+      g_hash_table_remove (before, overwritten->key);
+    }
+  after = sk_model_collect (self, i, TRUE);
+  if (out->raced)
+    {
+      g_autofree char *hash = g_compute_checksum_for_bytes (G_CHECKSUM_SHA1, how->race_bytes);
+      g_autofree char *written = g_strconcat ("f", hash, NULL);
+
+      if (!g_hash_table_contains (after, written))
+        sk_model_fail (self, "what a person wrote at %s while device %u synced is neither there nor in the trash", how->race_path, i);
+    }
+  g_hash_table_iter_init (&iter, before);
+  while (g_hash_table_iter_next (&iter, &key, NULL))
+    {
+      SkModelContent *content = g_hash_table_lookup (self->contents, key);
+
+      if (!g_hash_table_contains (after, key))
+        sk_model_fail (self, "a content that lay on device %u (first seen at %s) is after a sync neither there nor in the trash", i,
+                       content->seen_at);
+      content->taken |= out->clean;
+    }
+}
+
+/* --- coming to rest --- */
+
+static guint
+count_objects (SkModel *self)
+{
+  g_autoptr(GPtrArray) all = sk_model_list (self->storage);
+
+  return all->len;
+}
+
+static void
+come_to_rest (SkModel *self)
+{
+  g_autofree char *last = NULL;
+
+  for (guint round = 0; round < ROUNDS_MAX && !sk_model_failed (self); round++)
+    {
+      GString *state = g_string_new (NULL);
+      gboolean same, clean = TRUE;
+
+      for (guint i = 0; i < SK_MODEL_DEVICES; i++)
+        {
+          const SkModelSync plain = { NULL };
+          SkModelSynced synced;
+
+          sk_model_checked_sync (self, i, &plain, &synced);
+          clean &= synced.clean;
+          g_free (synced.said);
+        }
+      for (guint i = 0; i < SK_MODEL_DEVICES; i++)
+        {
+          g_autofree char *listing = sk_model_listing (self, i);
+
+          g_string_append (state, listing);
+        }
+      g_string_append_printf (state, "%u", count_objects (self));
+      same = g_strcmp0 (last, state->str) == 0;
+      g_free (last);
+      last = g_string_free (state, FALSE);
+      if (same && !clean)
+        sk_model_fail (self, "at rest, but something failed or wants a person");
+      if (same)
+        return;
+    }
+  sk_model_fail (self, "the devices did not come to rest within %u rounds", ROUNDS_MAX);
+}
+
+/* --- in the end --- */
+
+/* The lines of @a that are not in @b. */
+static void
+append_difference (GString *text, guint device, const char *a, const char *b)
+{
+  g_auto(GStrv) lines = g_strsplit (a, "\n", -1), others = g_strsplit (b, "\n", -1);
+
+  for (guint i = 0; lines[i] != NULL; i++)
+    if (!g_strv_contains ((const char *const *) others, lines[i]))
+      g_string_append_printf (text, "  only on device %u: %s\n", device, lines[i]);
+}
+
+static void
+check_equal (SkModel *self)
+{
+  g_autofree char *first = sk_model_listing (self, 0);
+
+  for (guint i = 1; i < SK_MODEL_DEVICES; i++)
+    {
+      g_autofree char *other = sk_model_listing (self, i);
+      GString *text;
+
+      if (g_str_equal (first, other))
+        continue;
+      text = g_string_new (NULL);
+      append_difference (text, 0, first, other);
+      append_difference (text, i, other, first);
+      sk_model_fail (self, "the trees differ:\n%s", text->str);
+      g_string_free (text, TRUE);
+      return;
+    }
+}
+
+/* A path that a person last wrote, and did not remove, is there; what stands there is told by the contents. */
+static void
+check_paths (SkModel *self)
+{
+  g_autoptr(GPtrArray) items = sk_model_list (self->roots[0]);
+  g_autoptr(GHashTable) there = g_hash_table_new (g_str_hash, g_str_equal);
+  GHashTableIter iter;
+  gpointer path, value;
+
+  for (guint i = 0; i < items->len; i++)
+    {
+      g_hash_table_add (there, ((SkModelItem *) items->pdata[i])->path);
+      self->counts->conflicts += strstr (((SkModelItem *) items->pdata[i])->path, " (conflict, ") != NULL;
+    }
+  g_hash_table_iter_init (&iter, self->last);
+  while (g_hash_table_iter_next (&iter, &path, &value))
+    if (((SkModelLast *) value)->written && !g_hash_table_contains (there, path))
+      sk_model_fail (self, "%s is gone, although nobody removed it since operation %u", (char *) path, ((SkModelLast *) value)->operation);
+}
+
+static void
+check_contents (SkModel *self)
+{
+  g_autoptr(GHashTable) trees = g_hash_table_new (g_str_hash, g_str_equal), kept = g_hash_table_new (g_str_hash, g_str_equal);
+  g_autoptr(GHashTable) missing = g_hash_table_new (g_str_hash, g_str_equal);
+  guint n_missing;
+  GHashTableIter iter;
+  gpointer key, value;
+
+  for (guint i = 0; i < SK_MODEL_DEVICES; i++)
+    {
+      g_autoptr(GHashTable) tree = sk_model_collect (self, i, FALSE), all = sk_model_collect (self, i, TRUE);
+
+      g_hash_table_iter_init (&iter, tree);
+      while (g_hash_table_iter_next (&iter, &key, NULL))
+        g_hash_table_add (trees, key);
+      g_hash_table_iter_init (&iter, all);
+      while (g_hash_table_iter_next (&iter, &key, NULL))
+        g_hash_table_add (kept, key);
+    }
+  g_hash_table_iter_init (&iter, self->contents);
+  while (g_hash_table_iter_next (&iter, &key, &value))
+    {
+      SkModelContent *content = value;
+
+      if (!content->taken || g_bytes_get_size (content->data) == 0)
+        continue;
+      self->counts->contents++;
+      if (!content->let_go && !g_hash_table_contains (trees, key))
+        sk_model_fail (self, "a content (first seen at %s) is in no tree, although nobody overwrote or removed it", content->seen_at);
+      if (!g_hash_table_contains (kept, key))
+        g_hash_table_insert (missing, key, value);
+    }
+  n_missing = g_hash_table_size (missing);
+  for (guint i = 0; i < SK_MODEL_DEVICES && g_hash_table_size (missing) > 0; i++)
+    sk_model_find_versions (self, i, missing);
+  self->counts->from_versions += n_missing - g_hash_table_size (missing);
+  g_hash_table_iter_init (&iter, missing);
+  while (g_hash_table_iter_next (&iter, &key, &value))
+    sk_model_fail (self, "a content (first seen at %s) is in no tree, no trash and no version", ((SkModelContent *) value)->seen_at);
+}
+
+void
+sk_model_end (SkModel *self)
+{
+  come_to_rest (self);
+  if (sk_model_failed (self))
+    return;
+  check_equal (self);
+  check_paths (self);
+  check_contents (self);
+}

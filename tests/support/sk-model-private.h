@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the parts of the model share: sk-model.c (the sequence), sk-model-person.c (what a person does), sk-model-disk.c (trees and
+ * contents), sk-model-device.c (processes that sync), sk-model-check.c (what must be so in the end). */
+#pragma once
+#include "sk-model.h"
+
+/* A content a person made: the bytes of a file, or the target of a link. Two files with the same bytes are one content. */
+typedef struct
+{
+  char *key;
+  GBytes *data;
+  gboolean is_link;
+  gboolean taken;                /* a device synced to the end while this stood on its disk: from then on it must be found */
+  gboolean let_go;               /* a person overwrote or removed it somewhere: it need not be in a tree */
+  char *seen_at;                 /* where it was seen first */
+} SkModelContent;
+
+/* The last thing a person did to a path. */
+typedef struct
+{
+  gboolean written;              /* else removed or moved away */
+  guint operation;
+} SkModelLast;
+
+typedef struct
+{
+  char *path;
+  char kind;                     /* 'f', 'd' or 'l' */
+} SkModelItem;
+
+typedef struct
+{
+  guint64 seed;
+  GRand *rand;
+  SkModelCounts *counts;
+  char *base, *storage;
+  char *homes[SK_MODEL_DEVICES], *roots[SK_MODEL_DEVICES];
+  GHashTable *contents;          /* key -> SkModelContent; owns both */
+  GHashTable *last;              /* path -> SkModelLast */
+  GString *trace;
+  GString *problem;              /* empty: all well */
+  guint operation;               /* number of the current one */
+  guint acting;                  /* the device it is on */
+  const char *forced;            /* the path the next operation is about, or NULL */
+} SkModel;
+
+/* A line about what is done on self->acting. */
+void sk_model_trace (SkModel *self, const char *format, ...) G_GNUC_PRINTF (2, 3);
+/* Only the first problem is of interest. */
+void sk_model_fail (SkModel *self, const char *format, ...) G_GNUC_PRINTF (2, 3);
+gboolean sk_model_failed (SkModel *self);
+
+/* --- sk-model-disk.c --- */
+void sk_model_item_free (SkModelItem *self);
+void sk_model_content_free (SkModelContent *self);
+/* Everything below @root but .skerry, by path. */
+GPtrArray *sk_model_list (const char *root);
+/* Set of the keys (owned by self->contents) of what lies on device @i: files and links of the tree, of the trash with @with_trash. */
+GHashTable *sk_model_collect (SkModel *self, guint i, gboolean with_trash);
+/* The content at @path of device @i, or NULL when that is no file or link. */
+SkModelContent *sk_model_content_at (SkModel *self, guint i, const char *path);
+/* "kind mode mtime content" per path, sorted: what has to be equal. */
+char *sk_model_listing (SkModel *self, guint i);
+void sk_model_remove_tree (const char *path);
+
+/* --- sk-model-person.c --- */
+/* One random operation on device @i; FALSE when none was possible. */
+gboolean sk_model_act (SkModel *self, guint i);
+/* Files to begin with, on device 0. */
+void sk_model_begin (SkModel *self, guint files);
+/* Bytes that exist nowhere else. */
+GBytes *sk_model_bytes (SkModel *self);
+/* A person writes at @path, in place or by renaming a new file over it. FALSE when that fails. */
+gboolean sk_model_write (const char *root, const char *path, GBytes *bytes, gboolean in_place);
+void sk_model_note_written (SkModel *self, const char *path);
+
+/* --- sk-model-device.c --- */
+typedef struct
+{
+  const char *kill_stage;        /* NULL: to the end */
+  guint kill_at;
+  /* In the middle, at the @race_at-th passage of @race_stage, a person writes @race_bytes at @race_path. */
+  const char *race_stage, *race_path;
+  guint race_at;
+  GBytes *race_bytes;
+  gboolean race_in_place;
+  gboolean no_storage;
+} SkModelSync;
+typedef struct
+{
+  gboolean killed;
+  gboolean raced;
+  gboolean clean;                /* came to the end, nothing failed */
+  char *said;                    /* failures and issues, a line each; "" when there are none */
+} SkModelSynced;
+/* Makes the devices and the folder they share. */
+gboolean sk_model_make_devices (SkModel *self);
+void sk_model_sync (SkModel *self, guint i, const SkModelSync *how, SkModelSynced *out);
+/* Removes from @missing (key -> SkModelContent) what the history of device @i holds, with all chunks in a storage. */
+void sk_model_find_versions (SkModel *self, guint i, GHashTable *missing);
+
+/* --- sk-model-check.c --- */
+/* Syncs until nothing changes any more, then checks everything. */
+void sk_model_end (SkModel *self);
+/* A sync with what has to hold around it. */
+void sk_model_checked_sync (SkModel *self, guint i, const SkModelSync *how, SkModelSynced *out);
