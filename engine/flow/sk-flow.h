@@ -198,6 +198,8 @@ gboolean sk_down_is_busy (SkDown *self);
 /* --- sk-pull.c: storage -> log -> index (blocking; down's thread) --- */
 typedef struct { gboolean merged; guint segments; guint64 entries; GPtrArray *problems; } SkPullResult;
 gboolean sk_pull_storage (SkSession *session, SkFlowStorage *storage, SkPullResult *out, GCancellable *cancellable, GError **error);
+/* Setting that keeps the highest counter of a device's head that was read from a storage (B3). (transfer full) */
+char *sk_pull_seen_key (gint64 storage, const SkDeviceId *device);
 
 /* --- sk-push.c: own log and head -> storage (blocking; up's thread) --- */
 gboolean sk_push_storage (SkSession *session, SkFlowStorage *storage, GCancellable *cancellable, GError **error);

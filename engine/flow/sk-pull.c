@@ -54,18 +54,23 @@ note_counter (SkSession *session, gpointer data, GError **error)
   return call->counter <= call->seen || sk_index_set_u64 (session->index, call->key, call->counter, error);
 }
 
+char *
+sk_pull_seen_key (gint64 storage, const SkDeviceId *device)
+{
+  char hex[SK_DEVICE_ID_HEX_SIZE];
+
+  sk_device_id_format (device, hex);
+  return g_strdup_printf ("head-seen:%" G_GINT64_FORMAT ":%s", storage, hex);
+}
+
 /* RULES B3: nobody goes back. An older head than one that was read here before is a rolled back or copied storage. */
 static gboolean
 is_rolled_back (SkSession *session, Pull *pull, const SkHead *head)
 {
-  char device[SK_DEVICE_ID_HEX_SIZE];
-  g_autofree char *key = NULL;
-  CounterCall call = { .counter = head->counter };
+  g_autofree char *key = sk_pull_seen_key (pull->storage->row, &head->device);
+  CounterCall call = { .key = key, .counter = head->counter };
   g_autoptr(GError) error = NULL;
 
-  sk_device_id_format (&head->device, device);
-  key = g_strdup_printf ("head-seen:%" G_GINT64_FORMAT ":%s", pull->storage->row, device);
-  call.key = key;
   if (!sk_session_transact (session, note_counter, &call, &error))
     {
       g_ptr_array_add (pull->out->problems, g_strdup (error->message));

@@ -93,6 +93,15 @@ set_position (GArray *positions, const SkPosition *position)
   g_array_append_val (positions, *position);
 }
 
+/* Above every counter of an own head: also of one that was put here before the database was lost, which the others have seen (B3). */
+static guint64
+next_counter (SkSession *session, const SkFlowStorage *storage)
+{
+  g_autofree char *key = head_key (storage, "counter"), *seen_key = sk_pull_seen_key (storage->row, &session->who.device);
+
+  return MAX (sk_index_get_u64 (session->index, key, 0), sk_index_get_u64 (session->index, seen_key, 0)) + 1;
+}
+
 /* Index thread, in a transaction: the head is built only when it says something new. */
 static gboolean
 build_head (SkSession *session, gpointer data, GError **error)
@@ -129,7 +138,7 @@ build_head (SkSession *session, gpointer data, GError **error)
   head->epoch = *sk_keyring_current (push->config->keys);
   head->device = session->who.device;
   head->writer = session->who.writer;
-  head->counter = sk_index_get_u64 (session->index, counter_key, 0) + 1;
+  head->counter = next_counter (session, push->storage);
   head->wall = sk_session_wall (session);
   g_clear_pointer (&head->merged, g_array_unref);
   g_clear_pointer (&head->read, g_array_unref);
