@@ -207,6 +207,35 @@ root_for (const SkFolderRow *row, SkConfig *old, char **why)
     }
 }
 
+typedef struct
+{
+  gint64 row;
+  SkRootNumbers numbers;
+} NumbersCall;
+
+/* Index thread, in a transaction. */
+static gboolean
+store_numbers (SkSession *session, gpointer data, GError **error)
+{
+  NumbersCall *call = data;
+
+  return sk_index_folder_set_numbers (session->index, call->row, call->numbers.dev, call->numbers.ino, &call->numbers.fsid, error);
+}
+
+/* After a lost database the folder is known by its marker only; from now on by its numbers as well (C12). */
+static void
+learn_numbers (SkSession *session, const SkFolderRow *row, const SkFlowFolder *folder)
+{
+  NumbersCall call = { .row = row->row };
+  g_autoptr(GError) error = NULL;
+
+  if (folder->root == NULL || row->root_dev != 0 || row->root_ino != 0)
+    return;
+  sk_root_numbers (folder->root, &call.numbers);
+  if (!sk_session_transact (session, store_numbers, &call, &error))
+    g_message ("“%s”: %s", folder->name, error->message);
+}
+
 static void
 add_folders (SkSession *session, SkConfig *config, SkConfig *old, GPtrArray *rows)
 {
@@ -231,6 +260,7 @@ add_folders (SkSession *session, SkConfig *config, SkConfig *old, GPtrArray *row
         sk_session_raise (session, key, "folder-missing", row->row, NULL, "%s", folder->why);
       else
         sk_session_settle_issue (session, key);
+      learn_numbers (session, row, folder);
       g_ptr_array_add (config->folders, folder);
     }
 }
