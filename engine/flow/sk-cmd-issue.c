@@ -111,6 +111,8 @@ sk_cmd_resolve (SkCommand *self, GError **error)
     sk_up_confirm (self->session->up, call.found->folder, yes);
   else if (g_str_equal (call.found->kind, "newcomer") && (yes || g_str_equal (choice, "refuse")))
     ok = sk_invites_resolve (self->session->invites, call.found->key, yes, self->cancellable, error);
+  else if (g_str_equal (call.found->kind, "local-changes") && (yes || g_str_equal (choice, "refuse")))
+    sk_up_decide_local (self->session->up, call.found->folder, yes);
   else if (g_str_equal (call.found->kind, "folder-missing") && yes)
     ok = accept_folder (self, call.found->folder, error);
   else if (g_str_equal (choice, "retry"))

@@ -65,12 +65,14 @@ add_found (SkSession *session, gint64 folder, const char *path, const SkStat *st
   found->path = g_strdup (path);
   found->stat = *stat;
   found->generation = node != NULL ? node->generation : 0;
+  found->node = node != NULL ? node->row : 0;
   if (node == NULL || node->base.kind == SK_KIND_NONE)
     {
       found->what = SK_FOUND_NEW;
       return look_for_move (session, found, error);
     }
   found->base_kind = node->base.kind;
+  found->base_size = node->base.size;
   found->base_content = node->base.content;
   /* Only mode differs, and nothing that goes with writing: the content needs no look. A changed ctime alone does (B071), since
    * mtime can be set back; chmod changes ctime as well, so the content of a small file is simply read again. */
@@ -87,7 +89,9 @@ add_gone (gint64 folder, const char *path, const SkNode *node, GPtrArray *gone)
   found->folder = folder;
   found->path = g_strdup (path);
   found->generation = node->generation;
+  found->node = node->row;
   found->base_kind = node->base.kind;
+  found->base_size = node->base.size;
   found->base_content = node->base.content;
   g_ptr_array_add (gone, found);
 }

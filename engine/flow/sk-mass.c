@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A device that suddenly removes much is a mistake or a theft. Who removes asks before publishing (sk-up-scan.c) and says so in the entries;
  * what arrives without that is held here. Index thread, inside the transaction that applies the segment. */
-#include "sk-flow.h"
 #include "sk-mass.h"
+
+#include "sk-hash.h"
+
+#define SAMPLES 8u
+#define ZEROS_STORED_MAX 512u    /* bytes: more than a sealed chunk of zeros takes, whatever its length */
 
 typedef struct
 {
   GArray *nodes;                 /* gint64 rows, oldest first */
   GArray *walls;                 /* gint64 seconds of the entries, by their writer's clock */
   guint64 bytes;
+  guint held;                    /* of @nodes: were held already */
 } Recent;
 
 static void
@@ -26,6 +31,110 @@ sk_mass_is (guint64 removed, guint64 bytes, guint64 files_before)
 {
   return removed >= SK_MASS_FILES || bytes >= SK_MASS_BYTES || (removed >= SK_MASS_HALF_FROM && removed * 2 >= files_before);
 }
+
+/* --- replaced by nothing --- */
+
+/* How a chunk is stored: FALSE without an error when no storage holds it. */
+static gboolean
+find_place (SkSession *session, const SkChunkRef *ref, SkChunkPlace *place, GError **error)
+{
+  g_autoptr(GArray) places = sk_index_chunk_places (session->index, &ref->id, error);
+
+  if (places == NULL || places->len == 0)
+    return FALSE;
+  *place = g_array_index (places, SkChunkPlace, 0);
+  return TRUE;
+}
+
+/* Zeros of a length have one id. Only what is stored as something tiny, or not stored, is worth computing that for. */
+static gboolean
+is_zeros (SkSession *session, const SkChunkRef *ref, gboolean *zeros, GError **error)
+{
+  g_autoptr(GError) local = NULL;
+  g_autofree guint8 *bytes = NULL;
+  SkChunkPlace place;
+  SkHash id;
+
+  *zeros = sk_chunk_ref_is_zero (ref);
+  if (*zeros)
+    return TRUE;
+  if (find_place (session, ref, &place, &local) && place.row.stored_len > ZEROS_STORED_MAX)
+    return TRUE;
+  if (local != NULL)
+    {
+      g_propagate_error (error, g_steal_pointer (&local));
+      return FALSE;
+    }
+  bytes = g_malloc0 (ref->size);
+  sk_chunk_id (&session->id_key, bytes, ref->size, &id);
+  *zeros = sk_hash_equal (&id, &ref->id);
+  return TRUE;
+}
+
+static gboolean
+all_zeros (SkSession *session, const GArray *chunks, gboolean *zeros, GError **error)
+{
+  *zeros = TRUE;
+  for (guint i = 0; i < chunks->len && *zeros; i++)
+    if (!is_zeros (session, &g_array_index (chunks, SkChunkRef, i), zeros, error))
+      return FALSE;
+  return TRUE;
+}
+
+/* Of up to SAMPLES chunks spread over the file: how many are stored raw, how many compressed. */
+static gboolean
+count_methods (SkSession *session, const GArray *chunks, guint *raw, guint *packed, GError **error)
+{
+  guint step = MAX (1, (chunks->len + SAMPLES - 1) / SAMPLES);
+
+  *raw = *packed = 0;
+  for (guint i = 0; i < chunks->len; i += step)
+    {
+      SkChunkRef *ref = &g_array_index (chunks, SkChunkRef, i);
+      g_autoptr(GError) local = NULL;
+      SkChunkPlace place;
+
+      if (sk_chunk_ref_is_zero (ref))
+        (*packed)++;
+      else if (find_place (session, ref, &place, &local))
+        *(place.row.method == SK_METHOD_RAW ? raw : packed) += 1;
+      else if (local != NULL)
+        {
+          g_propagate_error (error, g_steal_pointer (&local));
+          return FALSE;
+        }
+    }
+  return TRUE;
+}
+
+gboolean
+sk_mass_is_wiped (SkSession *session, gint64 old_content, const SkEntry *entry, gboolean *wiped, GError **error)
+{
+  g_autoptr(GArray) old = sk_index_content_chunks (session->index, old_content, error);
+  gboolean old_zeros, zeros;
+  guint old_raw, old_packed, raw, packed;
+
+  *wiped = FALSE;
+  if (old == NULL)
+    return FALSE;
+  if (old->len == 0 || entry->chunks == NULL)
+    return TRUE;
+  if (!all_zeros (session, entry->chunks, &zeros, error))
+    return FALSE;
+  if (zeros)
+    {
+      if (!all_zeros (session, old, &old_zeros, error))
+        return FALSE;
+      *wiped = !old_zeros;
+      return TRUE;
+    }
+  if (!count_methods (session, old, &old_raw, &old_packed, error) || !count_methods (session, entry->chunks, &raw, &packed, error))
+    return FALSE;
+  *wiped = raw > 0 && packed == 0 && old_packed > 0 && old_packed >= old_raw;
+  return TRUE;
+}
+
+/* --- what comes from others --- */
 
 static Recent *
 recent_of (SkSession *session, const SkId *writer, gint64 folder)
@@ -60,6 +169,7 @@ forget_old (Recent *recent, gint64 wall)
     return;
   g_array_remove_range (recent->walls, 0, old);
   g_array_remove_range (recent->nodes, 0, old);
+  recent->held -= MIN (recent->held, old);
   if (recent->walls->len == 0)
     recent->bytes = 0;
 }
@@ -70,9 +180,9 @@ hold_all (SkSession *session, Recent *recent, gint64 folder, const SkEntry *entr
   g_autofree char *key = g_strdup_printf ("mass-change-in:%" G_GINT64_FORMAT, folder);
   g_autofree char *text = NULL;
 
-  for (guint i = 0; i < recent->nodes->len; i++)
+  for (; recent->held < recent->nodes->len; recent->held++)
     {
-      g_autoptr(SkNode) node = sk_index_node_by_row (session->index, g_array_index (recent->nodes, gint64, i), error);
+      g_autoptr(SkNode) node = sk_index_node_by_row (session->index, g_array_index (recent->nodes, gint64, recent->held), error);
 
       if (node == NULL)
         return FALSE;
@@ -80,12 +190,31 @@ hold_all (SkSession *session, Recent *recent, gint64 folder, const SkEntry *entr
           && !sk_index_set_hold (session->index, node->row, node->hold | SK_HOLD_MASS, error))
         return FALSE;
     }
-  text = g_strdup_printf ("Device “%s” removed %u files within ten minutes. They are still here; 'accept' removes them (they stay in the trash), 'refuse' "
-                          "gives them back to all devices", entry->device_name, recent->nodes->len);
+  text = g_strdup_printf ("Device “%s” removed %u files, or overwrote them with zeros or unreadable data, within ten minutes. They are still here; 'accept' "
+                          "does the same here (the old content stays in the trash), 'refuse' gives them back to all devices", entry->device_name,
+                          recent->nodes->len);
   g_mutex_lock (&session->lock);
   g_hash_table_add (session->open_issues, g_strdup (key));
   g_mutex_unlock (&session->lock);
   return sk_index_issue_raise (session->index, key, "mass-change", folder, NULL, text, sk_session_wall (session), error);
+}
+
+/* The entry was applied: does it take away what is on this disk? */
+static gboolean
+is_loss (SkSession *session, const SkNode *node, const SkEntry *entry, gboolean *loss, GError **error)
+{
+  *loss = FALSE;
+  if (node->base.kind != SK_KIND_FILE)
+    return TRUE;
+  if (entry->kind == SK_KIND_TOMBSTONE)
+    {
+      *loss = node->target.kind == SK_KIND_NONE;
+      return TRUE;
+    }
+  if (node->target.kind != SK_KIND_FILE || node->target.content == node->base.content
+      || node->target.content != sk_index_content_row (session->index, &entry->content))
+    return TRUE;
+  return sk_mass_is_wiped (session, node->base.content, entry, loss, error);
 }
 
 gboolean
@@ -96,15 +225,18 @@ sk_mass_note (SkSession *session, const SkEntry *entry, const SkId *writer, GErr
   g_autoptr(SkNode) node = NULL;
   Recent *recent;
   SkFolderCounts counts;
+  gboolean loss;
 
-  if (entry->kind != SK_KIND_TOMBSTONE || (entry->flags & (SK_ENTRY_CONFIRMED | SK_ENTRY_MOVED | SK_ENTRY_WAS_DIR)) != 0
-      || sk_device_id_equal (&device, &session->who.device))
+  if ((entry->kind != SK_KIND_TOMBSTONE && entry->kind != SK_KIND_FILE) || sk_device_id_equal (&device, &session->who.device)
+      || (entry->flags & (SK_ENTRY_CONFIRMED | SK_ENTRY_MOVED | SK_ENTRY_WAS_DIR)) != 0)
     return TRUE;
   folder = sk_index_folder_row (session->index, &entry->folder);
   node = sk_index_node (session->index, folder, entry->path, error);
   if (node == NULL)
     return error == NULL || *error == NULL;
-  if (node->base.kind != SK_KIND_FILE || node->target.kind != SK_KIND_NONE)
+  if (!is_loss (session, node, entry, &loss, error))
+    return FALSE;
+  if (!loss)
     return TRUE;
   recent = recent_of (session, writer, folder);
   forget_old (recent, entry->wall);
@@ -120,9 +252,26 @@ sk_mass_note (SkSession *session, const SkEntry *entry, const SkId *writer, GErr
   return hold_all (session, recent, folder, entry, error);
 }
 
+/* He decided once; what comes after that is counted anew. */
+static void
+forget_recent (SkSession *session, gint64 folder)
+{
+  g_autofree char *ending = g_strdup_printf (":%" G_GINT64_FORMAT, folder);
+  GHashTableIter iter;
+  gpointer key;
+
+  if (session->mass == NULL)
+    return;
+  g_hash_table_iter_init (&iter, session->mass);
+  while (g_hash_table_iter_next (&iter, &key, NULL))
+    if (g_str_has_suffix (key, ending))
+      g_hash_table_iter_remove (&iter);
+}
+
 gboolean
 sk_mass_accept (SkSession *session, gint64 folder, GError **error)
 {
+  forget_recent (session, folder);
   for (;;)
     {
       g_autoptr(GPtrArray) held = sk_index_held (session->index, folder, SK_HOLD_MASS, 1000, error);
@@ -147,6 +296,7 @@ sk_mass_refuse (SkSession *session, gint64 folder, GPtrArray *records, GError **
   guint64 seq;
   SkHash prev;
 
+  forget_recent (session, folder);
   if (!sk_log_next (session, &seq, &prev, error))
     return FALSE;
   for (;;)
@@ -163,7 +313,7 @@ sk_mass_refuse (SkSession *session, gint64 folder, GPtrArray *records, GError **
 
           if (!sk_index_set_hold (session->index, node->row, node->hold & ~(guint32) SK_HOLD_MASS, error))
             return FALSE;
-          if (node->base.version != 0 && node->target.kind == SK_KIND_NONE
+          if (node->base.version != 0 && (node->target.kind == SK_KIND_NONE || node->target.content != node->base.content)
               && !sk_tree_revive (session->tree, node->row, node->base.version, &session->who.writer, seq, sk_session_wall (session), records, error))
             return FALSE;
         }

@@ -3,6 +3,7 @@
  * segments and the head follow into the storages after that. */
 #include "sk-up-private.h"
 
+#include "sk-mass.h"
 #include "sk-test-hooks.h"
 
 typedef struct
@@ -11,6 +12,7 @@ typedef struct
   GPtrArray *items, *packs;
   SkTreeOutcome *outcomes;
   gboolean *lost;                /* a chunk of the item has no uncondemned pack any more: read it again */
+  gboolean *parked;              /* replaced by zeros or noise: the end of the pass decides (C17) */
   guint64 entries;
 } Commit;
 
@@ -51,7 +53,7 @@ still_held (SkSession *session, SkUpItem *item, gboolean *lost, GError **error)
   g_autofree gboolean *held = NULL;
 
   *lost = FALSE;
-  if (item->content == NULL || item->content->chunks == NULL || storages->len == 0)
+  if (item->content == NULL || item->content->chunks == NULL || storages->len == 0 || !sk_up_may_publish (item->folder))
     return TRUE;
   ids = g_array_new (FALSE, FALSE, sizeof (SkHash));
   for (guint i = 0; i < item->content->chunks->len; i++)
@@ -83,8 +85,8 @@ change_of (SkUpItem *item, gint64 wall, SkLocalChange *out)
     .kind = stat->kind,
     .found = item->content,
     .first_contact = FALSE,
-    .withhold = item->folder->flow->mode == SK_FOLDER_RECEIVE,
-    .confirmed = item->folder->confirmed,
+    .withhold = !sk_up_may_publish (item->folder),
+    .confirmed = item->folder->confirmed || item->folder->publish,
     .moved = item->found->moved_away,
     .wall = wall,
   };
@@ -100,6 +102,31 @@ change_of (SkUpItem *item, gint64 wall, SkLocalChange *out)
     .mount_root = stat->mount_root,
     .unproven = item->unproven,
   };
+}
+
+/* RULES C17: is this a file that was overwritten with zeros or with what cannot be compressed? */
+static gboolean
+must_park (SkSession *session, SkUpItem *item, const SkFolderRow *folder, gboolean *park, GError **error)
+{
+  const SkFound *found = item->found;
+
+  *park = FALSE;
+  if (item->cleared || found->what != SK_FOUND_CHANGED || found->base_kind != SK_KIND_FILE || found->stat.kind != SK_KIND_FILE
+      || item->folder->confirmed || folder->first_contact || !sk_up_may_publish (item->folder))
+    return TRUE;
+  return sk_mass_is_wiped (session, found->base_content, item->content, park, error);
+}
+
+/* A local change that stays here; whether only its metadata differ is worth knowing when it is taken back. */
+static void
+note_withheld (SkSession *session, SkUpItem *item)
+{
+  SkFound *found = item->found;
+  gboolean has_content = found->stat.kind == SK_KIND_FILE || found->stat.kind == SK_KIND_SYMLINK;
+
+  if (found->what == SK_FOUND_CHANGED && has_content && found->base_kind == found->stat.kind
+      && sk_index_content_row (session->index, &item->content->content) == found->base_content)
+    found->what = SK_FOUND_META;
 }
 
 /* Index thread, inside the transaction. */
@@ -127,12 +154,16 @@ commit_batch (SkSession *session, gpointer data, GError **error)
         }
       if (!still_held (session, item, &commit->lost[i], error))
         return FALSE;
-      if (commit->lost[i])
+      if (!commit->lost[i] && !must_park (session, item, folder, &commit->parked[i], error))
+        return FALSE;
+      if (commit->lost[i] || commit->parked[i])
         continue;
       change_of (item, wall, &change);
       change.first_contact = folder->first_contact;
       if (!sk_tree_local (session->tree, &change, &session->who.writer, seq, records, &commit->outcomes[i], error))
         return FALSE;
+      if (commit->outcomes[i] == SK_TREE_WITHHELD)
+        note_withheld (session, item);
     }
   commit->entries = records->len;
   sk_test_stage ("log-commit");
@@ -154,10 +185,15 @@ item_committed (SkUp *self, SkUpItem *item, SkTreeOutcome outcome, gboolean lost
   if (lost || outcome == SK_TREE_STALE)
     note_again (self, item);
   else if (outcome == SK_TREE_WITHHELD)
-    g_hash_table_add (item->folder->withheld, g_strdup (item->found->path));
+    {
+      char *path = g_strdup (item->found->path);
+
+      g_hash_table_replace (item->folder->withheld, path, g_steal_pointer (&item->found));
+      item->folder->withheld_changed = TRUE;
+    }
   else
     {
-      g_hash_table_remove (item->folder->withheld, item->found->path);
+      item->folder->withheld_changed |= g_hash_table_remove (item->folder->withheld, item->found->path);
       if (outcome == SK_TREE_WRITTEN && item->found->stat.kind == SK_KIND_FILE)
         {
           add->files_up++;
@@ -174,8 +210,8 @@ sk_up_commit (SkUp *self)
   g_autoptr(GPtrArray) items = g_steal_pointer (&self->ready);
   g_autoptr(GPtrArray) packs = g_steal_pointer (&self->finished);
   g_autofree SkTreeOutcome *outcomes = g_new0 (SkTreeOutcome, items->len + 1);
-  g_autofree gboolean *lost = g_new0 (gboolean, items->len + 1);
-  Commit commit = { .up = self, .items = items, .packs = packs, .outcomes = outcomes, .lost = lost };
+  g_autofree gboolean *lost = g_new0 (gboolean, items->len + 1), *parked = g_new0 (gboolean, items->len + 1);
+  Commit commit = { .up = self, .items = items, .packs = packs, .outcomes = outcomes, .lost = lost, .parked = parked };
   g_autoptr(GError) error = NULL;
   SkCounters add = { 0 };
 
@@ -202,7 +238,10 @@ sk_up_commit (SkUp *self)
     }
   sk_test_stage ("log-commit");
   for (guint i = 0; i < items->len; i++)
-    item_committed (self, items->pdata[i], outcomes[i], lost[i], &add);
+    if (parked[i])
+      g_ptr_array_add (((SkUpItem *) items->pdata[i])->folder->suspects, items->pdata[i]);
+    else
+      item_committed (self, items->pdata[i], outcomes[i], lost[i], &add);
   self->files += add.files_up;
   self->bytes += add.bytes_up;
   self->entries += commit.entries;

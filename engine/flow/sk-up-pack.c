@@ -307,14 +307,14 @@ static void
 route_item (SkUp *self, SkUpItem *item, const gboolean *held)
 {
   GArray *storages = item->folder->flow->storages;
-  SkUpLane *lane = storages->len > 0 ? sk_up_lane (self, storages) : NULL;
+  SkUpLane *lane = storages->len > 0 && sk_up_may_publish (item->folder) ? sk_up_lane (self, storages) : NULL;
   SkCounters add = { 0 };
 
   for (guint i = 0; i < item->fresh->len; i++)
     {
       SkSplitChunk *chunk = &g_array_index (item->fresh, SkSplitChunk, i);
 
-      /* A folder without a storage: peers are served from the file itself. */
+      /* A folder without a storage: peers are served from the file itself. One that only receives: nothing leaves. */
       if (lane == NULL || chunk->data == NULL || held[i])
         {
           add.chunks_known++;

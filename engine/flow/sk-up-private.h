@@ -35,6 +35,7 @@ typedef struct
   gboolean read_done;
   gboolean moved;                /* content taken over from another name, unread (C14) */
   gboolean unproven;             /* to be hashed again by a later pass */
+  gboolean cleared;              /* a replacement by zeros or noise that may be published (C17) */
   GError *error;
 } SkUpItem;
 
@@ -76,17 +77,23 @@ struct _SkUpFolder
 {
   gint64 row;
   SkFlowFolder *flow;            /* of the config the up thread holds */
-  SkIgnore *ignore;
+  SkIgnore *ignore;              /* NULL: the next scan job reads the rules */
   GQueue dirs;                   /* char*: to scan */
   guint scans_out;
   gboolean full_scan;            /* this pass began at the root */
   gboolean incomplete;           /* a directory could not be read: nothing may be concluded from absence */
-  GPtrArray *gone;               /* SkFound: seen missing in this pass */
-  GPtrArray *held;               /* SkFound: a mass change that waits for the person (C17) */
-  gboolean confirmed;            /* the person said yes: the next pass goes through */
-  GQueue recent_gone;            /* gint64 µs: deletions of the last ten minutes */
+  gint64 again_at;               /* µs: what was missing could not be believed, another pass then; 0: no need */
+  GPtrArray *gone;               /* SkFound: seen missing, not yet decided */
+  GPtrArray *suspects;           /* SkUpItem: files replaced by zeros or noise, not yet decided; the items table owns them */
+  guint waiting;                 /* so many of both wait for the person (C17); 0: none were asked about */
+  gboolean confirmed, refused;   /* what the person said about a mass change, for this pass */
+  guint64 asked;                 /* how many files that was about */
+  gboolean ask;                  /* the root has new numbers: whatever is missing waits for the person (C12) */
+  GQueue recent;                 /* losses of the last ten minutes, see sk-up-gone.c */
   SkSettle *settle;
-  GHashTable *withheld;          /* receive-only: paths that differ here */
+  GHashTable *withheld;          /* receive-only: char* path -> SkFound, what differs here */
+  gboolean withheld_changed;
+  gboolean publish, revert;      /* what the person said about that, for this pass */
   guint checks_out;
 };
 
@@ -147,3 +154,6 @@ void sk_up_give_budget (SkUp *self, guint64 cost);
 void sk_up_ready (SkUp *self, SkUpItem *item);
 void sk_up_commit (SkUp *self);
 void sk_up_push (SkUp *self);
+
+/* What this folder's changes may do: FALSE in a folder that only receives, unless the person said 'publish'. */
+gboolean sk_up_may_publish (const SkUpFolder *folder);

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sk-up-scan.h"
 
-#include "sk-mass.h"
-
 #include "sk-test-hooks.h"
-
-#include <string.h>
-
-#define MASS_WINDOW_US ((gint64) SK_MASS_WINDOW_S * G_USEC_PER_SEC)
 
 /* --- candidates --- */
 
-static void
-add_candidates (SkUp *self, SkUpFolder *folder, GPtrArray *founds)
+void
+sk_up_scan_add (SkUp *self, SkUpFolder *folder, GPtrArray *founds)
 {
   for (guint i = 0; i < founds->len; i++)
     {
@@ -201,7 +195,7 @@ scan_done (gpointer data)
       for (guint i = 0; i < job->gone->len; i++)
         g_ptr_array_add (folder->gone, g_steal_pointer (&job->gone->pdata[i]));
       g_ptr_array_set_size (job->gone, 0);
-      add_candidates (self, folder, job->out);
+      sk_up_scan_add (self, folder, job->out);
     }
   sk_up_turn (self);
 }
@@ -210,9 +204,8 @@ void
 sk_up_scan_all (SkUp *self, SkUpFolder *folder)
 {
   g_queue_clear_full (&folder->dirs, g_free);
-  g_ptr_array_set_size (folder->gone, 0);
   g_clear_pointer (&folder->ignore, sk_ignore_unref);
-  folder->incomplete = FALSE;
+  sk_up_gone_begin (self, folder);
   folder->full_scan = TRUE;
   if (folder->flow == NULL || folder->flow->root == NULL)
     {
@@ -330,7 +323,7 @@ check_done (gpointer data)
       for (guint i = 0; i < job->gone->len; i++)
         g_ptr_array_add (folder->gone, g_steal_pointer (&job->gone->pdata[i]));
       g_ptr_array_set_size (job->gone, 0);
-      add_candidates (self, folder, job->out);
+      sk_up_scan_add (self, folder, job->out);
     }
   sk_up_turn (self);
 }
@@ -421,188 +414,6 @@ sk_up_scan_idle (SkUp *self)
   return sk_up_scans_out (self) == 0;
 }
 
-/* --- what is missing --- */
-
-typedef struct
-{
-  SkUpFolder *folder;
-  guint64 removed, bytes, files; /* really removed: their content is nowhere else in the folder */
-  gboolean root_ok;
-  SkRootNumbers numbers;
-} GoneCall;
-
-/* Index thread: a file whose content now stands under another name was moved, not removed. */
-static gboolean
-count_gone (SkSession *session, gpointer data, GError **error)
-{
-  GoneCall *call = data;
-  SkFolderCounts counts;
-
-  for (guint i = 0; i < call->folder->gone->len; i++)
-    {
-      SkFound *found = call->folder->gone->pdata[i];
-      g_autoptr(GPtrArray) holders = NULL;
-
-      if (found->base_kind != SK_KIND_FILE)
-        continue;
-      holders = sk_index_nodes_by_content (session->index, found->base_content, 2, error);
-      if (holders == NULL)
-        return FALSE;
-      found->moved_away = holders->len >= 2;
-      if (found->moved_away)
-        continue;
-      call->removed++;
-      if (holders->len == 1)
-        call->bytes += ((SkNode *) holders->pdata[0])->base.size;
-    }
-  if (!sk_index_folder_counts (session->index, call->folder->row, &counts, error))
-    return FALSE;
-  call->files = counts.files;
-  return TRUE;
-}
-
-/* Index thread: the root's numbers for the check that follows. */
-static gboolean
-load_numbers (SkSession *session, gpointer data, GError **error)
-{
-  GoneCall *call = data;
-  g_autoptr(SkFolderRow) row = sk_index_folder (session->index, call->folder->row);
-
-  if (row == NULL)
-    return sk_fail (error, SK_ERROR_NOT_FOUND, "the folder is not in the database");
-  call->numbers = (SkRootNumbers) { .dev = row->root_dev, .ino = row->root_ino, .fsid = row->root_fsid };
-  return TRUE;
-}
-
-static gboolean
-is_mass_change (SkUp *self, SkUpFolder *folder, const GoneCall *call)
-{
-  gint64 now = sk_clock_now (self->session->clock);
-  guint64 recent;
-
-  while (!g_queue_is_empty (&folder->recent_gone) && *(gint64 *) g_queue_peek_head (&folder->recent_gone) < now - MASS_WINDOW_US)
-    g_free (g_queue_pop_head (&folder->recent_gone));
-  recent = g_queue_get_length (&folder->recent_gone) + call->removed;
-  if (folder->confirmed)
-    return FALSE;
-  return sk_mass_is (recent, call->bytes, call->files + g_queue_get_length (&folder->recent_gone));
-}
-
-static void
-hold_gone (SkUp *self, SkUpFolder *folder, guint64 removed)
-{
-  g_autofree char *key = g_strdup_printf ("mass-change:%" G_GINT64_FORMAT, folder->row);
-  g_autoptr(GString) samples = g_string_new (NULL);
-
-  g_clear_pointer (&folder->held, g_ptr_array_unref);
-  folder->held = folder->gone;
-  folder->gone = g_ptr_array_new_with_free_func (found_free);
-  for (guint i = 0, n = 0; i < folder->held->len && n < 3; i++)
-    {
-      SkFound *found = folder->held->pdata[i];
-      g_autofree char *shown = NULL;
-
-      if (found->base_kind != SK_KIND_FILE)
-        continue;
-      shown = sk_path_display (found->path);
-      g_string_append_printf (samples, "%s“%s”", n++ > 0 ? ", " : "", shown);
-    }
-  sk_session_raise (self->session, key, "mass-change", folder->row, NULL,
-                    "%" G_GUINT64_FORMAT " files were removed from “%s” here (%s, …). Nothing was removed on the other devices yet; 'accept' removes "
-                    "them there (they stay in the trash of each device), 'refuse' brings them back here", removed, folder->flow->name, samples->str);
-  g_ptr_array_add (self->failed, g_strdup_printf ("%s: %" G_GUINT64_FORMAT " removed files wait for a decision", folder->flow->name, removed));
-}
-
-static gboolean
-end_first_contact (SkSession *session, gpointer data, GError **error)
-{
-  SkUpFolder *folder = data;
-  g_autoptr(SkFolderRow) row = sk_index_folder (session->index, folder->row);
-
-  if (row == NULL || !row->first_contact)
-    return TRUE;
-  return sk_index_folder_set_first_contact (session->index, folder->row, FALSE, error);
-}
-
-static void
-end_pass (SkUp *self, SkUpFolder *folder)
-{
-  g_autoptr(GError) error = NULL;
-
-  folder->full_scan = FALSE;
-  if (!folder->incomplete && !sk_session_transact (self->session, end_first_contact, folder, &error))
-    g_ptr_array_add (self->failed, g_strdup (error->message));
-}
-
-/* The root is looked at once more: only then does absence mean something. */
-static gboolean
-root_still_there (SkUp *self, SkUpFolder *folder)
-{
-  GoneCall call = { .folder = folder };
-  SkRootState state;
-
-  if (folder->flow == NULL || folder->flow->root == NULL || !sk_session_index (self->session, load_numbers, &call, NULL))
-    return FALSE;
-  state = sk_root_check (folder->flow->root, &folder->flow->id, &call.numbers);
-  return state == SK_ROOT_OK;
-}
-
-static gboolean
-finish_folder (SkUp *self, SkUpFolder *folder)
-{
-  GoneCall call = { .folder = folder };
-  g_autoptr(GError) error = NULL;
-  g_autofree char *key = g_strdup_printf ("mass-change:%" G_GINT64_FORMAT, folder->row);
-
-  if (folder->gone->len > 0 && (folder->incomplete || !root_still_there (self, folder)))
-    {
-      g_ptr_array_set_size (folder->gone, 0);
-      folder->incomplete = TRUE;
-      g_ptr_array_add (self->failed, g_strdup_printf ("%s: the folder changed or could not be read completely; nothing was taken as removed",
-                                                      folder->flow != NULL ? folder->flow->name : "folder"));
-    }
-  if (folder->gone->len == 0)
-    {
-      if (folder->full_scan)
-        {
-          if (folder->held != NULL && !folder->incomplete)
-            {
-              g_clear_pointer (&folder->held, g_ptr_array_unref);
-              sk_session_settle_issue (self->session, key);
-            }
-          end_pass (self, folder);
-        }
-      folder->confirmed = FALSE;
-      return FALSE;
-    }
-  if (!sk_session_index (self->session, count_gone, &call, &error))
-    {
-      g_ptr_array_add (self->failed, g_strdup (error->message));
-      g_ptr_array_set_size (folder->gone, 0);
-      return FALSE;
-    }
-  if (is_mass_change (self, folder, &call))
-    {
-      hold_gone (self, folder, call.removed);
-      if (folder->full_scan)
-        end_pass (self, folder);
-      return FALSE;
-    }
-  if (folder->held != NULL)
-    {
-      g_clear_pointer (&folder->held, g_ptr_array_unref);
-      sk_session_settle_issue (self->session, key);
-    }
-  for (guint64 i = 0; i < call.removed && i < SK_MASS_FILES; i++)
-    {
-      gint64 now = sk_clock_now (self->session->clock);
-
-      g_queue_push_tail (&folder->recent_gone, g_memdup2 (&now, sizeof now));
-    }
-  add_candidates (self, folder, folder->gone);
-  return TRUE;
-}
-
 gboolean
 sk_up_scan_finish (SkUp *self)
 {
@@ -612,59 +423,14 @@ sk_up_scan_finish (SkUp *self)
 
   g_hash_table_iter_init (&iter, self->folders);
   while (g_hash_table_iter_next (&iter, NULL, &value))
-    if (((SkUpFolder *) value)->flow != NULL)
-      more |= finish_folder (self, value);
+    {
+      SkUpFolder *folder = value;
+
+      /* Directories may still be queued: paused, or before the own head was compared. */
+      if (folder->flow != NULL && g_queue_is_empty (&folder->dirs))
+        more |= sk_up_gone_finish (self, folder);
+    }
   return more;
-}
-
-/* Index thread: what was removed here is wanted back: the disk holds nothing, the target stays. */
-static gboolean
-forget_held (SkSession *session, gpointer data, GError **error)
-{
-  SkUpFolder *folder = data;
-
-  for (guint i = 0; i < folder->held->len; i++)
-    {
-      SkFound *found = folder->held->pdata[i];
-      g_autoptr(SkNode) node = sk_index_node (session->index, folder->row, found->path, error);
-      const SkBase nothing = { .kind = SK_KIND_NONE };
-
-      if (node == NULL)
-        return FALSE;
-      if (node->generation == found->generation && !sk_index_set_base (session->index, node->row, &nothing, error))
-        return FALSE;
-    }
-  return TRUE;
-}
-
-void
-sk_up_scan_confirm (SkUp *self, SkUpFolder *folder, gboolean yes)
-{
-  g_autofree char *key = g_strdup_printf ("mass-change:%" G_GINT64_FORMAT, folder->row);
-  g_autoptr(GError) error = NULL;
-
-  if (folder->held == NULL && yes)
-    {
-      folder->confirmed = TRUE;    /* after a restart: the next pass finds them again and goes through */
-      sk_up_scan_all (self, folder);
-      sk_session_settle_issue (self->session, key);
-      return;
-    }
-  if (folder->held == NULL)
-    return;
-  if (yes)
-    {
-      folder->confirmed = TRUE;
-      for (guint i = 0; i < folder->held->len; i++)
-        g_ptr_array_add (folder->gone, g_steal_pointer (&folder->held->pdata[i]));
-      g_ptr_array_set_size (folder->held, 0);
-    }
-  else if (!sk_session_transact (self->session, forget_held, folder, &error))
-    g_ptr_array_add (self->failed, g_strdup (error->message));
-  g_clear_pointer (&folder->held, g_ptr_array_unref);
-  sk_session_settle_issue (self->session, key);
-  if (!yes)
-    sk_down_wake (self->session->down);
 }
 
 static gboolean

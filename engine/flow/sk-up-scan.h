@@ -11,6 +11,19 @@ gboolean sk_up_scan_idle (SkUp *self);
 guint sk_up_scans_out (SkUp *self);
 /* Passes that have ended: what is missing becomes candidates, or waits for the person. TRUE when there are new candidates. */
 gboolean sk_up_scan_finish (SkUp *self);
-void sk_up_scan_confirm (SkUp *self, SkUpFolder *folder, gboolean yes);
+/* What was found goes on its way; @founds (SkFound) is empty afterwards. */
+void sk_up_scan_add (SkUp *self, SkUpFolder *folder, GPtrArray *founds);
 /* Sets the timer for the next path that will be quiet. */
 void sk_up_arm_settle (SkUp *self);
+
+/* sk-up-gone.c */
+/* A complete pass begins: what the person said is loaded. */
+void sk_up_gone_begin (SkUp *self, SkUpFolder *folder);
+/* Nothing is on its way: what is missing is decided. TRUE when there are new candidates. */
+gboolean sk_up_gone_finish (SkUp *self, SkUpFolder *folder);
+/* The person decided about a mass change, or about the local changes of a folder that only receives. A pass begins. */
+void sk_up_gone_decide (SkUp *self, SkUpFolder *folder, gboolean yes);
+void sk_up_gone_decide_local (SkUp *self, SkUpFolder *folder, gboolean publish);
+
+/* sk-up-revert.c: @founds (SkFound) are taken back; blocking, on the up thread. What cannot be is told in self->failed. */
+void sk_up_revert (SkUp *self, SkUpFolder *folder, GPtrArray *founds);

@@ -63,9 +63,9 @@ up_folder_free (gpointer data)
 
   g_clear_pointer (&self->ignore, sk_ignore_unref);
   g_queue_clear_full (&self->dirs, g_free);
-  g_queue_clear_full (&self->recent_gone, g_free);
+  g_queue_clear_full (&self->recent, g_free);
   g_ptr_array_unref (self->gone);
-  g_clear_pointer (&self->held, g_ptr_array_unref);
+  g_ptr_array_unref (self->suspects);
   sk_settle_free (self->settle);
   g_hash_table_unref (self->withheld);
   g_free (self);
@@ -82,8 +82,9 @@ sk_up_folder (SkUp *self, gint64 row)
   folder->row = row;
   folder->flow = sk_config_folder (self->config, row);
   folder->gone = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_found_free);
+  folder->suspects = g_ptr_array_new ();
   folder->settle = sk_settle_new ();
-  folder->withheld = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  folder->withheld = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify) sk_found_free);
   g_hash_table_insert (self->folders, &folder->row, folder);
   return folder;
 }
@@ -204,6 +205,12 @@ on_note (gpointer data)
 
   if (folder->flow == NULL)
     return;
+  if (message->tree && *message->path == '\0')
+    {
+      sk_up_scan_all (message->up, folder);
+      sk_up_turn (message->up);
+      return;
+    }
   if (message->tree)
     {
       g_queue_push_tail (&folder->dirs, g_strdup (message->path));
@@ -286,6 +293,8 @@ on_reload (gpointer data)
       SkUpFolder *folder = value;
 
       folder->flow = sk_config_folder (self->config, folder->row);
+      if (folder->again_at != 0 && folder->again_at <= sk_clock_now (self->session->clock) && folder->flow != NULL && folder->flow->root != NULL)
+        sk_up_scan_all (self, folder);
     }
   sk_up_turn (self);
 }
@@ -302,8 +311,26 @@ on_confirm (gpointer data)
 {
   UpMessage *message = data;
 
-  sk_up_scan_confirm (message->up, sk_up_folder (message->up, message->folder), message->yes);
+  sk_up_gone_decide (message->up, sk_up_folder (message->up, message->folder), message->yes);
   sk_up_turn (message->up);
+}
+
+static void
+on_decide_local (gpointer data)
+{
+  UpMessage *message = data;
+
+  sk_up_gone_decide_local (message->up, sk_up_folder (message->up, message->folder), message->yes);
+  sk_up_turn (message->up);
+}
+
+void
+sk_up_decide_local (SkUp *self, gint64 folder, gboolean publish)
+{
+  UpMessage *message = message_new (self, folder, NULL);
+
+  message->yes = publish;
+  sk_worker_push (self->worker, on_decide_local, message, message_free);
 }
 
 void

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The end of a pass: what is missing, and what was replaced by zeros or noise. Absence is believed only when the root is still the one it was
+ * (RULES A10, C12); a loss that is large waits for the person (C17). What he said is kept in the database until a pass carried it out, since
+ * the program that asked may have ended long ago. Up thread. */
+#include "sk-mass.h"
+#include "sk-up-scan.h"
+
+#define AGAIN_US ((gint64) 300 * G_USEC_PER_SEC)
+#define WINDOW_US ((gint64) SK_MASS_WINDOW_S * G_USEC_PER_SEC)
+/* So many more than he was asked about are still what the person said yes to. */
+#define MORE_THAN_ASKED 10u
+
+/* A loss that was published. */
+typedef struct { gint64 at; guint64 bytes; } Recent;
+
+gboolean
+sk_up_may_publish (const SkUpFolder *folder)
+{
+  return folder->flow != NULL && (folder->flow->mode != SK_FOLDER_RECEIVE || folder->publish);
+}
+
+/* --- what the person said, and what he is asked --- */
+
+typedef struct
+{
+  SkUpFolder *folder;
+  guint64 asked, mass, local, ask;       /* in and out */
+} Decision;
+
+enum { DECIDED_NOT, DECIDED_YES, DECIDED_NO };
+
+static char *
+setting (const char *what, const SkUpFolder *folder)
+{
+  return g_strdup_printf ("%s:%" G_GINT64_FORMAT, what, folder->row);
+}
+
+/* Index thread. */
+static gboolean
+load_decision (SkSession *session, gpointer data, GError **error)
+{
+  Decision *d = data;
+  g_autofree char *asked = setting ("mass-asked", d->folder), *mass = setting ("mass-decision", d->folder);
+  g_autofree char *local = setting ("local-decision", d->folder), *ask = setting ("ask-removed", d->folder);
+
+  d->asked = sk_index_get_u64 (session->index, asked, 0);
+  d->mass = sk_index_get_u64 (session->index, mass, DECIDED_NOT);
+  d->local = sk_index_get_u64 (session->index, local, DECIDED_NOT);
+  d->ask = sk_index_get_u64 (session->index, ask, 0);
+  return TRUE;
+}
+
+/* Index thread, in a transaction. */
+static gboolean
+store_decision (SkSession *session, gpointer data, GError **error)
+{
+  Decision *d = data;
+  g_autofree char *asked = setting ("mass-asked", d->folder), *mass = setting ("mass-decision", d->folder);
+  g_autofree char *local = setting ("local-decision", d->folder), *ask = setting ("ask-removed", d->folder);
+
+  return sk_index_set_u64 (session->index, asked, d->asked, error) && sk_index_set_u64 (session->index, mass, d->mass, error)
+         && sk_index_set_u64 (session->index, local, d->local, error) && sk_index_set_u64 (session->index, ask, d->ask, error);
+}
+
+void
+sk_up_gone_begin (SkUp *self, SkUpFolder *folder)
+{
+  Decision d = { .folder = folder };
+  g_autoptr(GError) error = NULL;
+
+  for (guint i = 0; i < folder->suspects->len; i++)
+    g_hash_table_remove (self->items, folder->suspects->pdata[i]);
+  g_ptr_array_set_size (folder->suspects, 0);
+  g_ptr_array_set_size (folder->gone, 0);
+  g_hash_table_remove_all (folder->withheld);
+  folder->waiting = 0;
+  folder->incomplete = FALSE;
+  folder->again_at = 0;
+  if (!sk_session_index (self->session, load_decision, &d, &error))
+    g_ptr_array_add (self->failed, g_strdup (error->message));
+  folder->asked = d.asked;
+  folder->ask = d.ask != 0;
+  folder->confirmed = d.mass == DECIDED_YES;
+  folder->refused = d.mass == DECIDED_NO;
+  folder->publish = d.local == DECIDED_YES;
+  folder->revert = d.local == DECIDED_NO;
+}
+
+static void
+decide (SkUp *self, SkUpFolder *folder, gboolean is_local, gboolean yes)
+{
+  Decision d = { .folder = folder };
+  g_autofree char *key = setting (is_local ? "local-changes" : "mass-change", folder);
+  g_autoptr(GError) error = NULL;
+  gboolean ok = sk_session_index (self->session, load_decision, &d, &error);
+
+  *(is_local ? &d.local : &d.mass) = yes ? DECIDED_YES : DECIDED_NO;
+  if (!ok || !sk_session_transact (self->session, store_decision, &d, &error))
+    {
+      g_ptr_array_add (self->failed, g_strdup (error->message));
+      return;
+    }
+  sk_session_settle_issue (self->session, key);
+  sk_up_scan_all (self, folder);
+}
+
+void
+sk_up_gone_decide (SkUp *self, SkUpFolder *folder, gboolean yes)
+{
+  decide (self, folder, FALSE, yes);
+}
+
+void
+sk_up_gone_decide_local (SkUp *self, SkUpFolder *folder, gboolean publish)
+{
+  decide (self, folder, TRUE, publish);
+}
+
+/* --- how much is lost --- */
+
+typedef struct
+{
+  SkUpFolder *folder;
+  guint64 removed, replaced, bytes, files;     /* removed: their content is nowhere else in the folder */
+  gboolean first_contact;
+  SkRootNumbers numbers;
+} GoneCall;
+
+/* The content stands under another name of this folder that is not missing itself. */
+static gboolean
+is_elsewhere (SkSession *session, const SkFound *found, GHashTable *missing, gboolean *elsewhere, GError **error)
+{
+  g_autoptr(GPtrArray) holders = sk_index_nodes_by_content (session->index, found->base_content, 64, error);
+
+  *elsewhere = FALSE;
+  if (holders == NULL)
+    return FALSE;
+  for (guint i = 0; i < holders->len && !*elsewhere; i++)
+    {
+      SkNode *holder = holders->pdata[i];
+
+      *elsewhere = holder->folder == found->folder && holder->base.kind == SK_KIND_FILE && !g_hash_table_contains (missing, &holder->row);
+    }
+  return TRUE;
+}
+
+static void
+count_suspects (GoneCall *call)
+{
+  for (guint i = 0; i < call->folder->suspects->len; i++)
+    {
+      SkUpItem *item = call->folder->suspects->pdata[i];
+
+      call->replaced++;
+      call->bytes += item->found->base_size;
+    }
+}
+
+/* Index thread. */
+static gboolean
+count_gone (SkSession *session, gpointer data, GError **error)
+{
+  GoneCall *call = data;
+  GPtrArray *gone = call->folder->gone;
+  g_autoptr(GHashTable) missing = g_hash_table_new (g_int64_hash, g_int64_equal);
+  g_autoptr(SkFolderRow) row = sk_index_folder (session->index, call->folder->row);
+  SkFolderCounts counts;
+
+  if (row == NULL)
+    return sk_fail (error, SK_ERROR_NOT_FOUND, "the folder is not in the database");
+  call->first_contact = row->first_contact;
+  /* A path that was met twice counts once. */
+  for (guint i = gone->len; i > 0; i--)
+    if (!g_hash_table_add (missing, &((SkFound *) gone->pdata[i - 1])->node))
+      g_ptr_array_remove_index (gone, i - 1);
+  for (guint i = 0; i < gone->len; i++)
+    {
+      SkFound *found = gone->pdata[i];
+
+      if (found->base_kind != SK_KIND_FILE)
+        continue;
+      if (!is_elsewhere (session, found, missing, &found->moved_away, error))
+        return FALSE;
+      if (found->moved_away)
+        continue;
+      call->removed++;
+      call->bytes += found->base_size;
+    }
+  count_suspects (call);
+  if (!sk_index_folder_counts (session->index, call->folder->row, &counts, error))
+    return FALSE;
+  call->files = (guint64) counts.files;
+  return TRUE;
+}
+
+static gboolean
+must_ask (SkUp *self, SkUpFolder *folder, const GoneCall *call)
+{
+  gint64 now = sk_clock_now (self->session->clock);
+  guint64 lost = call->removed + call->replaced, recent, bytes = call->bytes;
+
+  if (lost == 0 || call->first_contact || !sk_up_may_publish (folder) || folder->publish)
+    return FALSE;
+  if (folder->confirmed && lost <= folder->asked + MORE_THAN_ASKED)
+    return FALSE;
+  if (folder->ask)
+    return TRUE;
+  while (!g_queue_is_empty (&folder->recent) && ((Recent *) g_queue_peek_head (&folder->recent))->at < now - WINDOW_US)
+    g_free (g_queue_pop_head (&folder->recent));
+  recent = g_queue_get_length (&folder->recent);
+  for (GList *at = folder->recent.head; at != NULL; at = at->next)
+    bytes += ((Recent *) at->data)->bytes;
+  return sk_mass_is (recent + lost, bytes, call->files + recent);
+}
+
+static void
+remember_loss (SkUp *self, SkUpFolder *folder, const GoneCall *call)
+{
+  guint64 lost = call->removed + call->replaced;
+
+  /* He said yes once; what comes after that is counted anew. */
+  if (folder->confirmed)
+    {
+      g_queue_clear_full (&folder->recent, g_free);
+      return;
+    }
+  for (guint64 i = 0; i < lost && i < SK_MASS_FILES; i++)
+    {
+      Recent *recent = g_new0 (Recent, 1);
+
+      recent->at = sk_clock_now (self->session->clock);
+      recent->bytes = i == 0 ? call->bytes : 0;
+      g_queue_push_tail (&folder->recent, recent);
+    }
+}
+
+/* --- asking --- */
+
+static void
+add_sample (GString *samples, const char *path, guint *n)
+{
+  g_autofree char *shown = sk_path_display (path);
+
+  if ((*n)++ < 3)
+    g_string_append_printf (samples, "%s“%s”", samples->len > 0 ? ", " : "", shown);
+}
+
+static char *
+samples_of (SkUpFolder *folder)
+{
+  GString *samples = g_string_new (NULL);
+  guint n = 0;
+
+  for (guint i = 0; i < folder->gone->len && n < 3; i++)
+    if (((SkFound *) folder->gone->pdata[i])->base_kind == SK_KIND_FILE)
+      add_sample (samples, ((SkFound *) folder->gone->pdata[i])->path, &n);
+  for (guint i = 0; i < folder->suspects->len && n < 3; i++)
+    add_sample (samples, ((SkUpItem *) folder->suspects->pdata[i])->found->path, &n);
+  return g_string_free (samples, FALSE);
+}
+
+static void
+ask (SkUp *self, SkUpFolder *folder, const GoneCall *call)
+{
+  g_autofree char *key = setting ("mass-change", folder), *samples = samples_of (folder);
+  g_autoptr(GString) what = g_string_new (NULL);
+  Decision d = { .folder = folder, .asked = call->removed + call->replaced, .ask = folder->ask };
+  g_autoptr(GError) error = NULL;
+
+  if (call->removed > 0)
+    g_string_append_printf (what, "%" G_GUINT64_FORMAT " files were removed", call->removed);
+  if (call->replaced > 0)
+    g_string_append_printf (what, "%s%" G_GUINT64_FORMAT " files were overwritten with zeros or unreadable data", what->len > 0 ? " and " : "",
+                            call->replaced);
+  folder->waiting = folder->gone->len + folder->suspects->len;
+  if (!sk_session_transact (self->session, store_decision, &d, &error))
+    g_ptr_array_add (self->failed, g_strdup (error->message));
+  sk_session_raise (self->session, key, "mass-change", folder->row, NULL,
+                    "In “%s” %s here (%s, …). Nothing of that was done on the other devices yet, and the old content is there; 'accept' does it there "
+                    "too (the old content stays in the trash of each device), 'refuse' brings it back here", folder->flow->name, what->str, samples);
+  g_ptr_array_add (self->failed, g_strdup_printf ("%s: %s; they wait for a decision", folder->flow->name, what->str));
+}
+
+static void
+tell_local_changes (SkUp *self, SkUpFolder *folder)
+{
+  g_autofree char *key = setting ("local-changes", folder);
+  g_autoptr(GString) samples = g_string_new (NULL);
+  GHashTableIter iter;
+  gpointer path;
+  guint n = 0;
+
+  folder->withheld_changed = FALSE;
+  g_hash_table_iter_init (&iter, folder->withheld);
+  while (g_hash_table_iter_next (&iter, &path, NULL) && n < 3)
+    add_sample (samples, path, &n);
+  if (g_hash_table_size (folder->withheld) == 0)
+    sk_session_settle_issue (self->session, key);
+  else
+    sk_session_raise (self->session, key, "local-changes", folder->row, NULL,
+                      "“%s” only receives on this device, and %u things in it differ here (%s, …). 'accept' publishes them, 'refuse' takes them back (what "
+                      "is replaced goes to the trash)", folder->flow->name, g_hash_table_size (folder->withheld), samples->str);
+}
+
+/* --- the end of a pass --- */
+
+typedef struct
+{
+  SkUpFolder *folder;
+  gboolean nothing_missing;
+} EndCall;
+
+/* Index thread, in a transaction. */
+static gboolean
+store_end (SkSession *session, gpointer data, GError **error)
+{
+  EndCall *call = data;
+  SkUpFolder *folder = call->folder;
+  g_autoptr(SkFolderRow) row = sk_index_folder (session->index, folder->row);
+  Decision before = { .folder = folder }, after = { .folder = folder };
+
+  if (row == NULL)
+    return TRUE;
+  if (row->first_contact && !sk_index_folder_set_first_contact (session->index, folder->row, FALSE, error))
+    return FALSE;
+  (void) load_decision (session, &before, error);
+  after.ask = before.ask != 0 && !call->nothing_missing;
+  after.asked = call->nothing_missing ? 0 : before.asked;
+  if (before.ask == after.ask && before.asked == after.asked && before.mass == DECIDED_NOT && before.local == DECIDED_NOT)
+    return TRUE;
+  return store_decision (session, &after, error);
+}
+
+static void
+revert_local_changes (SkUp *self, SkUpFolder *folder)
+{
+  g_autoptr(GPtrArray) founds = g_ptr_array_new ();
+  GHashTableIter iter;
+  gpointer found;
+
+  g_hash_table_iter_init (&iter, folder->withheld);
+  while (g_hash_table_iter_next (&iter, NULL, &found))
+    g_ptr_array_add (founds, found);
+  sk_up_revert (self, folder, founds);
+  g_hash_table_remove_all (folder->withheld);
+}
+
+static void
+end_pass (SkUp *self, SkUpFolder *folder, gboolean nothing_missing)
+{
+  EndCall call = { .folder = folder, .nothing_missing = nothing_missing };
+  g_autoptr(GError) error = NULL;
+
+  if (folder->full_scan && !folder->incomplete)
+    {
+      g_autofree char *key = setting ("mass-change", folder);
+
+      if (folder->revert)
+        revert_local_changes (self, folder);
+      if (nothing_missing)
+        sk_session_settle_issue (self->session, key);
+      if (!sk_session_transact (self->session, store_end, &call, &error))
+        g_ptr_array_add (self->failed, g_strdup (error->message));
+      folder->withheld_changed |= folder->flow->mode == SK_FOLDER_RECEIVE;
+    }
+  if (folder->withheld_changed)
+    tell_local_changes (self, folder);
+  folder->full_scan = FALSE;
+  folder->incomplete = FALSE;
+  if (nothing_missing)
+    folder->confirmed = folder->refused = FALSE;
+  folder->publish = folder->revert = FALSE;
+}
+
+/* Index thread: the root's numbers for the check that follows. */
+static gboolean
+load_numbers (SkSession *session, gpointer data, GError **error)
+{
+  GoneCall *call = data;
+  g_autoptr(SkFolderRow) row = sk_index_folder (session->index, call->folder->row);
+
+  if (row == NULL)
+    return sk_fail (error, SK_ERROR_NOT_FOUND, "the folder is not in the database");
+  call->numbers = (SkRootNumbers) { .dev = row->root_dev, .ino = row->root_ino, .fsid = row->root_fsid };
+  return TRUE;
+}
+
+/* The root is looked at once more: only then does absence mean something. */
+static gboolean
+root_still_there (SkUp *self, SkUpFolder *folder)
+{
+  GoneCall call = { .folder = folder };
+
+  return folder->flow->root != NULL && sk_session_index (self->session, load_numbers, &call, NULL)
+         && sk_root_check (folder->flow->root, &folder->flow->id, &call.numbers) == SK_ROOT_OK;
+}
+
+static void
+refuse (SkUp *self, SkUpFolder *folder)
+{
+  g_autoptr(GPtrArray) founds = g_ptr_array_new ();
+
+  for (guint i = 0; i < folder->gone->len; i++)
+    g_ptr_array_add (founds, folder->gone->pdata[i]);
+  for (guint i = 0; i < folder->suspects->len; i++)
+    g_ptr_array_add (founds, ((SkUpItem *) folder->suspects->pdata[i])->found);
+  sk_up_revert (self, folder, founds);
+  g_ptr_array_set_size (folder->gone, 0);
+  for (guint i = 0; i < folder->suspects->len; i++)
+    g_hash_table_remove (self->items, folder->suspects->pdata[i]);
+  g_ptr_array_set_size (folder->suspects, 0);
+}
+
+static void
+release (SkUp *self, SkUpFolder *folder)
+{
+  g_autofree char *key = setting ("mass-change", folder);
+
+  sk_session_settle_issue (self->session, key);
+  folder->waiting = 0;
+  for (guint i = 0; i < folder->suspects->len; i++)
+    {
+      SkUpItem *item = folder->suspects->pdata[i];
+
+      item->cleared = TRUE;
+      sk_up_ready (self, item);
+    }
+  g_ptr_array_set_size (folder->suspects, 0);
+  sk_up_scan_add (self, folder, folder->gone);
+}
+
+static void
+distrust (SkUp *self, SkUpFolder *folder)
+{
+  g_ptr_array_set_size (folder->gone, 0);
+  folder->incomplete = TRUE;
+  folder->again_at = sk_clock_now (self->session->clock) + AGAIN_US;
+  g_ptr_array_add (self->failed, g_strdup_printf ("%s: the folder changed or could not be read completely; nothing was taken as removed",
+                                                  folder->flow->name));
+}
+
+gboolean
+sk_up_gone_finish (SkUp *self, SkUpFolder *folder)
+{
+  GoneCall call = { .folder = folder };
+  g_autoptr(GError) error = NULL;
+  guint n = folder->gone->len + folder->suspects->len;
+
+  if ((n > 0 && n == folder->waiting) || folder->flow->root == NULL)
+    return FALSE;
+  if (folder->gone->len > 0 && (folder->incomplete || !root_still_there (self, folder)))
+    distrust (self, folder);
+  if (folder->gone->len + folder->suspects->len == 0)
+    {
+      if (folder->full_scan || folder->withheld_changed)
+        end_pass (self, folder, n == 0);
+      return FALSE;
+    }
+  if (!sk_session_index (self->session, count_gone, &call, &error))
+    {
+      g_ptr_array_add (self->failed, g_strdup (error->message));
+      g_ptr_array_set_size (folder->gone, 0);
+      folder->again_at = sk_clock_now (self->session->clock) + AGAIN_US;
+      return FALSE;
+    }
+  if (folder->refused)
+    {
+      refuse (self, folder);
+      end_pass (self, folder, TRUE);
+      sk_down_wake (self->session->down);
+      return FALSE;
+    }
+  if (must_ask (self, folder, &call))
+    {
+      ask (self, folder, &call);
+      end_pass (self, folder, FALSE);
+      return FALSE;
+    }
+  remember_loss (self, folder, &call);
+  release (self, folder);
+  return TRUE;
+}
