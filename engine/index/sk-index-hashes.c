@@ -19,7 +19,7 @@ typedef struct { guint64 key; gint64 row; } Slot;    /* row 0: free */
 
 struct _SkHashIndex
 {
-  SkSql find, merge, tail;
+  SkSql find, merge, tail, last;
   const char *setting;    /* the last row that is in the index on disk */
   gboolean loaded;
   gint64 merged;
@@ -28,13 +28,14 @@ struct _SkHashIndex
 };
 
 SkHashIndex *
-sk_hash_index_new (SkSql find, SkSql merge, SkSql tail, const char *setting)
+sk_hash_index_new (SkSql find, SkSql merge, SkSql tail, SkSql last, const char *setting)
 {
   SkHashIndex *self = g_new0 (SkHashIndex, 1);
 
   self->find = find;
   self->merge = merge;
   self->tail = tail;
+  self->last = last;
   self->setting = setting;
   return self;
 }
@@ -192,4 +193,21 @@ sk_hash_index_add (SkIndex *index, SkHashIndex *self, const SkHash *hash, gint64
     return FALSE;
   put (self, key_of (hash->bytes), row);
   return self->used < BATCH || merge (index, self, row, error);
+}
+
+gboolean
+sk_hash_index_rewind (SkIndex *index, SkHashIndex *self, GError **error)
+{
+  g_autoptr(SkStatement) statement = NULL;
+  gint64 last;
+
+  if (!load (index, self, error))
+    return FALSE;
+  statement = sk_sql (index, self->last, error);
+  if (statement == NULL || !sk_read_int (index, statement, 0, &last, error))
+    return FALSE;
+  if (last < self->merged && !sk_index_set_u64 (index, self->setting, (guint64) last, error))
+    return FALSE;
+  sk_hash_index_forget (self);
+  return TRUE;
 }

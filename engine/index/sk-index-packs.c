@@ -3,8 +3,6 @@
  * counts for the folder. */
 #include "sk-index-private.h"
 
-#include <string.h>
-
 static gboolean
 find_pack (SkIndex *self, gint64 storage, const SkHash *name, gint64 *row, gboolean *filled, GError **error)
 {
@@ -207,93 +205,10 @@ sk_index_chunk_places (SkIndex *self, const SkHash *id, GError **error)
   return g_steal_pointer (&places);
 }
 
-/* --- which chunks are in use --- */
-
-/* One bit per row. */
-#define BITS_MAX (G_GINT64_CONSTANT (1) << 31)    /* 256 MiB; a larger row number means a damaged file */
-typedef struct { GByteArray *bytes; } Bits;
-
-static gboolean
-bits_get (const Bits *self, gint64 at)
-{
-  return at > 0 && (guint64) at / 8 < self->bytes->len && (self->bytes->data[at / 8] >> (at % 8) & 1) != 0;
-}
-
-static gboolean
-bits_set (Bits *self, gint64 at)
-{
-  guint need, before = self->bytes->len;
-
-  if (at <= 0 || at >= BITS_MAX)
-    return FALSE;
-  need = (guint) (at / 8 + 1);
-  if (need > before)
-    {
-      need = MAX (need, MIN (before * 2, (guint) (BITS_MAX / 8)));
-      g_byte_array_set_size (self->bytes, need);
-      memset (self->bytes->data + before, 0, need - before);
-    }
-  self->bytes->data[at / 8] |= (guint8) (1u << (at % 8));
-  return TRUE;
-}
-
-static gboolean
-mark_column (SkIndex *self, SkSql id, Bits *out, GError **error)
-{
-  g_autoptr(SkStatement) statement = sk_sql (self, id, error);
-  SkStep step;
-
-  if (statement == NULL)
-    return FALSE;
-  while ((step = sk_step (self, statement, error)) == SK_STEP_ROW)
-    if (!bits_set (out, sk_col_int (statement, 0)))
-      return sk_index_damaged (self, "a content has an impossible row", error);
-  return step == SK_STEP_DONE;
-}
-
-static gboolean
-mark_list (const guint8 *data, gsize len, Bits *chunks)
-{
-  g_autoptr(GArray) items = sk_chunk_list_decode (data, len);
-
-  for (guint i = 0; items != NULL && i < items->len; i++)
-    {
-      gint64 chunk = g_array_index (items, SkChunkListItem, i).chunk;
-
-      if (chunk != 0 && !bits_set (chunks, chunk))
-        return FALSE;
-    }
-  return items != NULL;
-}
-
-/* Chunks of contents that a kept version has, or that a file of this disk has. */
-static gboolean
-mark_chunks (SkIndex *self, Bits *contents, Bits *chunks, GError **error)
-{
-  g_autoptr(SkStatement) statement = NULL;
-  SkStep step;
-
-  if (!mark_column (self, SK_SQL_MARK_VERSIONS, contents, error) || !mark_column (self, SK_SQL_MARK_BASES, contents, error))
-    return FALSE;
-  statement = sk_sql (self, SK_SQL_MARK_CONTENTS, error);
-  if (statement == NULL)
-    return FALSE;
-  while ((step = sk_step (self, statement, error)) == SK_STEP_ROW)
-    {
-      gsize len;
-      const guint8 *data = sk_col_blob (statement, 1, &len);
-
-      /* What cannot be read is not known to be unused: the caller must not go on. */
-      if (bits_get (contents, sk_col_int (statement, 0)) && !mark_list (data, len, chunks))
-        return sk_index_damaged (self, "a chunk list cannot be read", error);
-    }
-  return step == SK_STEP_DONE;
-}
-
 /* --- lists of packs --- */
 
 static gboolean
-count_chunks (SkIndex *self, SkPackInfo *info, const Bits *live, GError **error)
+count_chunks (SkIndex *self, SkPackInfo *info, const SkMarks *marks, GError **error)
 {
   g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_PLACE_CHUNKS, error);
   SkStep step;
@@ -304,7 +219,7 @@ count_chunks (SkIndex *self, SkPackInfo *info, const Bits *live, GError **error)
   while ((step = sk_step (self, statement, error)) == SK_STEP_ROW)
     {
       info->chunks++;
-      info->live_chunks += bits_get (live, sk_col_int (statement, 0));
+      info->live_chunks += sk_marks_has_chunk (marks, sk_col_int (statement, 0));
     }
   return step == SK_STEP_DONE;
 }
@@ -340,14 +255,12 @@ GArray *
 sk_index_packs (SkIndex *self, gint64 storage, GError **error)
 {
   g_autoptr(GArray) packs = g_array_new (FALSE, FALSE, sizeof (SkPackInfo));
-  g_autoptr(GByteArray) content_bits = g_byte_array_new ();
-  g_autoptr(GByteArray) chunk_bits = g_byte_array_new ();
-  Bits contents = { content_bits }, chunks = { chunk_bits };
+  g_autoptr(SkMarks) marks = sk_marks_new (self, error);
 
-  if (!read_packs (self, storage, packs, error) || !mark_chunks (self, &contents, &chunks, error))
+  if (marks == NULL || !read_packs (self, storage, packs, error))
     return NULL;
   for (guint i = 0; i < packs->len; i++)
-    if (!count_chunks (self, &g_array_index (packs, SkPackInfo, i), &chunks, error))
+    if (!count_chunks (self, &g_array_index (packs, SkPackInfo, i), marks, error))
       return NULL;
   return g_steal_pointer (&packs);
 }

@@ -155,13 +155,15 @@ gboolean sk_index_node_place (SkIndex *self, gint64 row, gint64 *folder, gint64 
 char *sk_index_node_locate (SkIndex *self, gint64 row, gint64 *folder, GError **error);
 
 /* --- rows by hash: see sk-index-hashes.c --- */
-SkHashIndex *sk_hash_index_new (SkSql find, SkSql merge, SkSql tail, const char *setting);
+SkHashIndex *sk_hash_index_new (SkSql find, SkSql merge, SkSql tail, SkSql last, const char *setting);
 void sk_hash_index_free (SkHashIndex *self);    /* NULL allowed */
 void sk_hash_index_forget (SkHashIndex *self);
 /* Rows that may have @hash; the row itself has to be looked at. */
 gboolean sk_hash_index_find (SkIndex *index, SkHashIndex *self, const SkHash *hash, GArray *rows /* gint64 */, GError **error);
 /* After the row was inserted, with a higher row number than any before it. */
 gboolean sk_hash_index_add (SkIndex *index, SkHashIndex *self, const SkHash *hash, gint64 row, GError **error);
+/* After rows were removed: the numbers of the last ones will be given again. */
+gboolean sk_hash_index_rewind (SkIndex *index, SkHashIndex *self, GError **error);
 void sk_hash_key_sql (sqlite3_context *context, int n, sqlite3_value **values);
 
 /* --- contents and chunks --- */
@@ -184,4 +186,10 @@ void sk_chunk_list_add_chunk (SkWriter *writer, gint64 row, gint64 *previous);
 typedef struct { gint64 chunk; guint64 zero_size; } SkChunkListItem;    /* chunk 0: a zero run */
 /* (transfer full) of SkChunkListItem; NULL when the bytes are damaged. */
 GArray *sk_chunk_list_decode (const guint8 *data, gsize len);
+/* What is in use: contents of kept versions and of files on this disk, and their chunks. Walks whole tables. */
+typedef struct _SkMarks SkMarks;
+SkMarks *sk_marks_new (SkIndex *index, GError **error);
+void sk_marks_free (SkMarks *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkMarks, sk_marks_free)
+gboolean sk_marks_has_chunk (const SkMarks *self, gint64 row);
 void sk_offset_cache_free (SkOffsetCache *self);    /* NULL allowed */

@@ -56,6 +56,8 @@ SK_STATEMENT (NODE_PLACE, "SELECT folder, parent, name FROM node WHERE row = ?1"
 SK_STATEMENT (NODE_ADD, "INSERT INTO node (folder, parent, name) VALUES (?1, ?2, ?3)")
 SK_STATEMENT (NODE_CHILDREN, "SELECT " SK_NODE_COLUMNS " FROM node WHERE parent = ?1 ORDER BY name")
 SK_STATEMENT (NODE_CHILDREN_BASE, "SELECT " SK_NODE_COLUMNS " FROM node WHERE parent = ?1 AND base_kind <> 0 ORDER BY name")
+SK_STATEMENT (VERSION_EXPIRE, "DELETE FROM version WHERE maximal = 0 AND wall < ?1 AND NOT EXISTS (SELECT 1 FROM node WHERE node.row = version.node "
+  "AND (node.base_version = version.row OR node.target_version = version.row))")
 SK_STATEMENT (NODE_ROWS, "SELECT row FROM node WHERE row > ?1 ORDER BY row LIMIT ?2")
 SK_STATEMENT (NODE_DIRTY, "SELECT " SK_NODE_COLUMNS " FROM node WHERE dirty = 1 AND hold = 0 AND folder = ?1 AND row > ?2 ORDER BY row LIMIT ?3")
 SK_STATEMENT (NODE_HELD, "SELECT " SK_NODE_COLUMNS " FROM node WHERE hold <> 0 AND folder = ?1 AND (hold & ?2) <> 0 ORDER BY row LIMIT ?3")
@@ -111,6 +113,7 @@ SK_STATEMENT (CONTENT_CHUNKS, "SELECT size, chunks FROM content WHERE row = ?1")
 SK_STATEMENT (CHUNK_KEY_FIND, "SELECT row FROM chunk_key WHERE key = ?1")
 SK_STATEMENT (CHUNK_KEY_MERGE, "INSERT INTO chunk_key (key, row) SELECT sk_key (id), row FROM chunk WHERE row > ?1 AND row <= ?2 ORDER BY 1 "
               "ON CONFLICT DO NOTHING")
+SK_STATEMENT (CHUNK_LAST, "SELECT max (row) FROM chunk")
 SK_STATEMENT (CHUNK_TAIL, "SELECT row, id FROM chunk WHERE row > ?1 ORDER BY row")
 SK_STATEMENT (CHUNK_IS, "SELECT size, hint, hint_newer FROM chunk WHERE row = ?1 AND id = ?2")
 SK_STATEMENT (CHUNK_ADD, "INSERT INTO chunk (id, size, hint, hint_newer) VALUES (?1, ?2, ?3, 0)")
@@ -134,6 +137,15 @@ SK_STATEMENT (CHUNK_PLACES, "SELECT p.storage, p.name, p.epoch, p.size, p.state,
 SK_STATEMENT (MARK_VERSIONS, "SELECT content FROM version")
 SK_STATEMENT (MARK_BASES, "SELECT base_content FROM node WHERE base_content <> 0")
 SK_STATEMENT (MARK_CONTENTS, "SELECT row, chunks FROM content")
+/* A chunk with a place stays: its pack may still hold it. */
+SK_STATEMENT (SWEEP_CONTENTS, "SELECT row, sk_key (hash) FROM content")
+SK_STATEMENT (SWEEP_CHUNKS, "SELECT c.row, sk_key (c.id) FROM chunk c WHERE NOT EXISTS (SELECT 1 FROM place l WHERE l.chunk = c.row)")
+SK_STATEMENT (SWEEP_PLACES, "DELETE FROM place WHERE (pack, chunk) IN (SELECT l.pack, l.chunk FROM pack p JOIN place l ON l.pack = p.row "
+              "WHERE p.state = 2 AND p.state_wall < ?1 LIMIT ?2)")
+SK_STATEMENT (CONTENT_REMOVE, "DELETE FROM content WHERE row = ?1")
+SK_STATEMENT (CONTENT_KEY_REMOVE, "DELETE FROM content_key WHERE key = ?1 AND row = ?2")
+SK_STATEMENT (CHUNK_REMOVE, "DELETE FROM chunk WHERE row = ?1")
+SK_STATEMENT (CHUNK_KEY_REMOVE, "DELETE FROM chunk_key WHERE key = ?1 AND row = ?2")
 
 /* --- log positions, segments, members --- */
 SK_STATEMENT (POSITION_SET, "INSERT INTO position (writer, seq, hash) VALUES (?1, ?2, ?3) "

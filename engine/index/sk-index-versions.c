@@ -321,3 +321,17 @@ sk_index_version_set_meta (SkIndex *self, gint64 row, guint64 lamport, const SkI
   sk_bind_int (statement, 5, mtime);
   return sk_run (self, statement, error);
 }
+
+gboolean
+sk_index_versions_expire (SkIndex *self, gint64 before_wall, guint64 *removed, GError **error)
+{
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_VERSION_EXPIRE, error);
+
+  if (statement == NULL)
+    return FALSE;
+  sk_bind_int (statement, 1, before_wall);
+  if (!sk_run (self, statement, error))
+    return FALSE;
+  *removed = (guint64) sqlite3_changes (self->db);
+  return TRUE;
+}

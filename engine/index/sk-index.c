@@ -235,8 +235,10 @@ sk_index_open (const char *path, GError **error)
   self->interned_by_row = g_hash_table_new (g_int64_hash, g_int64_equal);
   self->folder_ids = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
   self->counts = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
-  self->content_hashes = sk_hash_index_new (SK_SQL_CONTENT_KEY_FIND, SK_SQL_CONTENT_KEY_MERGE, SK_SQL_CONTENT_TAIL, "contents in index");
-  self->chunk_hashes = sk_hash_index_new (SK_SQL_CHUNK_KEY_FIND, SK_SQL_CHUNK_KEY_MERGE, SK_SQL_CHUNK_TAIL, "chunks in index");
+  self->content_hashes = sk_hash_index_new (SK_SQL_CONTENT_KEY_FIND, SK_SQL_CONTENT_KEY_MERGE, SK_SQL_CONTENT_TAIL, SK_SQL_CONTENT_LAST,
+                                            "contents in index");
+  self->chunk_hashes = sk_hash_index_new (SK_SQL_CHUNK_KEY_FIND, SK_SQL_CHUNK_KEY_MERGE, SK_SQL_CHUNK_TAIL, SK_SQL_CHUNK_LAST,
+                                          "chunks in index");
   if (!accept (db, path, error) || !prepare_all (self, error))
     return NULL;
   return g_steal_pointer (&self);

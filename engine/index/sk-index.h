@@ -163,6 +163,8 @@ gboolean sk_index_version_publish (SkIndex *self, gint64 row, const SkId *log_wr
 gboolean sk_index_version_remove (SkIndex *self, gint64 row, GError **error);
 /* Replaces the metadata stamp of a version (the path's newest metadata travels in entries that repeat the content stamp). */
 gboolean sk_index_version_set_meta (SkIndex *self, gint64 row, guint64 lamport, const SkId *writer, guint32 mode, gint64 mtime, GError **error);
+/* Forgets versions that were replaced and are older than @before_wall (by their writers' clocks), except what lies on this disk. */
+gboolean sk_index_versions_expire (SkIndex *self, gint64 before_wall, guint64 *removed, GError **error);
 /* Version of @node with the same writer+counter stamp (equal vector) and content, or 0. */
 gint64 sk_index_version_find (SkIndex *self, gint64 node, const SkVector *vector, const SkHash *content, GError **error);
 /* Any version of @node with this content, newest first, or 0. */
@@ -186,6 +188,11 @@ typedef struct { gint64 row, storage; SkHash name; SkId epoch; guint64 size; SkP
 /* Packs of a storage with how many of their chunks belong to contents of versions that are kept. */
 GArray *sk_index_packs (SkIndex *self, gint64 storage, GError **error);
 GPtrArray *sk_index_pack_rows (SkIndex *self, gint64 pack, GError **error);   /* SkPackPut with one element */
+
+/* Removes rows that nothing needs any more, at most @limit: contents of no kept version and of no file on this disk, chunks of no content
+ * and no pack, the tables of packs that have been gone since before @gone_before (unix seconds). *@removed tells how many: call again
+ * while it is @limit. Walks whole tables: now and then, not after every change. */
+gboolean sk_index_sweep (SkIndex *self, gint64 gone_before, guint limit, guint *removed, GError **error);
 
 /* --- log positions --- */
 /* Merged position of a writer (segments applied here); @records NULL-safe. */

@@ -502,6 +502,78 @@ test_more_than_a_batch (void)
   fixture_close (&f);
 }
 
+/* --- sweeping --- */
+
+static guint
+sweep (Fixture *f, gint64 gone_before, guint limit)
+{
+  g_autoptr(GError) error = NULL;
+  guint removed;
+
+  begin (f->index);
+  g_assert_true (sk_index_sweep (f->index, gone_before, limit, &removed, &error));
+  g_assert_no_error (error);
+  commit (f->index);
+  return removed;
+}
+
+static void
+test_sweep (void)
+{
+  Fixture f = { 0 };
+  g_autoptr(GError) error = NULL;
+  g_autoptr(SkEntry) old = NULL, kept = NULL;
+  SkId id = make_id (501);
+  gint64 node, row, storage;
+
+  fixture_open (&f);
+  old = make_entry (&f, "x", SK_KIND_FILE, 1, 100, 10);
+  kept = make_entry (&f, "x", SK_KIND_FILE, 2, 100, 4);      /* four of the chunks */
+  begin (f.index);
+  node = ensure_node (&f, "x");
+  row = add_version (&f, node, old);
+  add_version (&f, node, kept);
+  storage = define_storage (f.index, &id, "bucket");
+  add_pack (&f, &id, 1, 105, 1);      /* other length than in the file: another chunk */
+  set_pack_state (&f, storage, 1, SK_PACK_GONE);
+  commit (f.index);
+  g_assert_cmpuint (sweep (&f, 1234, 1000), ==, 0);      /* gone at 1234, which is not before */
+
+  begin (f.index);
+  g_assert_true (sk_index_version_remove (f.index, row, &error));
+  commit (f.index);
+  g_assert_cmpuint (sweep (&f, 1235, 3), ==, 3);
+  g_assert_cmpuint (sweep (&f, 1235, 1000), ==, 1 + 1 + 6 + 1 - 3);      /* place, content, six chunks, the chunk of the place */
+  g_assert_cmpuint (sweep (&f, 1235, 1000), ==, 0);
+  g_assert_cmpint (sk_index_content_row (f.index, &old->content), ==, 0);
+  g_assert_cmpint (sk_index_content_row (f.index, &kept->content), >, 0);
+  assert_chunks_known (&f, 100, 4, 1);
+  assert_sound (f.index);
+  fixture_close (&f);
+}
+
+/* Row numbers that are given a second time are found after a start as well. */
+static void
+test_sweep_over_a_batch (void)
+{
+  enum { N = 66000 };
+  Fixture f = { 0 };
+
+  fixture_open (&f);
+  begin (f.index);
+  ensure_chunks (&f, 0, N);      /* 65 536 of them go into the index on disk */
+  commit (f.index);
+  g_assert_cmpuint (sweep (&f, 0, G_MAXUINT), ==, N);
+  begin (f.index);
+  ensure_chunks (&f, 500000, 1000);
+  commit (f.index);
+  assert_chunks_known (&f, 500000, 1000, 1);
+  fixture_reopen (&f);
+  assert_chunks_known (&f, 500000, 1000, 1);
+  assert_sound (f.index);
+  fixture_close (&f);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -518,5 +590,7 @@ main (int argc, char **argv)
   g_test_add_func ("/chunks/pack-rows", test_pack_rows);
   g_test_add_func ("/chunks/live-chunks", test_live_chunks);
   g_test_add_func ("/chunks/more-than-a-batch", test_more_than_a_batch);
+  g_test_add_func ("/chunks/sweep", test_sweep);
+  g_test_add_func ("/chunks/sweep-over-a-batch", test_sweep_over_a_batch);
   return g_test_run ();
 }

@@ -28,18 +28,79 @@ fails (gboolean writes)
 
 #define REAL(file) (((FaultyFile *) (file))->real)
 
-static int faulty_close (sqlite3_file *file) { return REAL (file)->pMethods->xClose (REAL (file)); }
-static int faulty_read (sqlite3_file *file, void *data, int n, sqlite3_int64 at) { return fails (FALSE) ? SQLITE_IOERR_READ : REAL (file)->pMethods->xRead (REAL (file), data, n, at); }
-static int faulty_write (sqlite3_file *file, const void *data, int n, sqlite3_int64 at) { return fails (TRUE) ? (fail_errno == ENOSPC ? SQLITE_FULL : SQLITE_IOERR_WRITE) : REAL (file)->pMethods->xWrite (REAL (file), data, n, at); }
-static int faulty_truncate (sqlite3_file *file, sqlite3_int64 size) { return fails (FALSE) ? SQLITE_IOERR_TRUNCATE : REAL (file)->pMethods->xTruncate (REAL (file), size); }
-static int faulty_sync (sqlite3_file *file, int flags) { return fails (FALSE) ? SQLITE_IOERR_FSYNC : REAL (file)->pMethods->xSync (REAL (file), flags); }
-static int faulty_size (sqlite3_file *file, sqlite3_int64 *size) { return fails (FALSE) ? SQLITE_IOERR_FSTAT : REAL (file)->pMethods->xFileSize (REAL (file), size); }
-static int faulty_lock (sqlite3_file *file, int level) { return REAL (file)->pMethods->xLock (REAL (file), level); }
-static int faulty_unlock (sqlite3_file *file, int level) { return REAL (file)->pMethods->xUnlock (REAL (file), level); }
-static int faulty_reserved (sqlite3_file *file, int *out) { return REAL (file)->pMethods->xCheckReservedLock (REAL (file), out); }
-static int faulty_control (sqlite3_file *file, int op, void *arg) { return REAL (file)->pMethods->xFileControl (REAL (file), op, arg); }
-static int faulty_sector (sqlite3_file *file) { return REAL (file)->pMethods->xSectorSize (REAL (file)); }
-static int faulty_device (sqlite3_file *file) { return REAL (file)->pMethods->xDeviceCharacteristics (REAL (file)); }
+static int
+faulty_close (sqlite3_file *file)
+{
+  return REAL (file)->pMethods->xClose (REAL (file));
+}
+
+static int
+faulty_read (sqlite3_file *file, void *data, int n, sqlite3_int64 at)
+{
+  return fails (FALSE) ? SQLITE_IOERR_READ : REAL (file)->pMethods->xRead (REAL (file), data, n, at);
+}
+
+static int
+faulty_write (sqlite3_file *file, const void *data, int n, sqlite3_int64 at)
+{
+  if (fails (TRUE))
+    return fail_errno == ENOSPC ? SQLITE_FULL : SQLITE_IOERR_WRITE;
+  return REAL (file)->pMethods->xWrite (REAL (file), data, n, at);
+}
+
+static int
+faulty_truncate (sqlite3_file *file, sqlite3_int64 size)
+{
+  return fails (FALSE) ? SQLITE_IOERR_TRUNCATE : REAL (file)->pMethods->xTruncate (REAL (file), size);
+}
+
+static int
+faulty_sync (sqlite3_file *file, int flags)
+{
+  return fails (FALSE) ? SQLITE_IOERR_FSYNC : REAL (file)->pMethods->xSync (REAL (file), flags);
+}
+
+static int
+faulty_size (sqlite3_file *file, sqlite3_int64 *size)
+{
+  return fails (FALSE) ? SQLITE_IOERR_FSTAT : REAL (file)->pMethods->xFileSize (REAL (file), size);
+}
+
+static int
+faulty_lock (sqlite3_file *file, int level)
+{
+  return REAL (file)->pMethods->xLock (REAL (file), level);
+}
+
+static int
+faulty_unlock (sqlite3_file *file, int level)
+{
+  return REAL (file)->pMethods->xUnlock (REAL (file), level);
+}
+
+static int
+faulty_reserved (sqlite3_file *file, int *out)
+{
+  return REAL (file)->pMethods->xCheckReservedLock (REAL (file), out);
+}
+
+static int
+faulty_control (sqlite3_file *file, int op, void *arg)
+{
+  return REAL (file)->pMethods->xFileControl (REAL (file), op, arg);
+}
+
+static int
+faulty_sector (sqlite3_file *file)
+{
+  return REAL (file)->pMethods->xSectorSize (REAL (file));
+}
+
+static int
+faulty_device (sqlite3_file *file)
+{
+  return REAL (file)->pMethods->xDeviceCharacteristics (REAL (file));
+}
 
 static const sqlite3_io_methods methods = {
   1, faulty_close, faulty_read, faulty_write, faulty_truncate, faulty_sync, faulty_size, faulty_lock, faulty_unlock,

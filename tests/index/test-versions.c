@@ -237,6 +237,39 @@ test_bad_content_is_refused (void)
   fixture_close (&f);
 }
 
+/* Old history goes; what is visible or lies on this disk stays, however old. */
+static void
+test_expire (void)
+{
+  Fixture f = { 0 };
+  g_autoptr(GError) error = NULL;
+  g_autoptr(GPtrArray) left = NULL;
+  gint64 node, rows[4];
+  guint64 removed = 0;
+
+  fixture_open (&f);
+  begin (f.index);
+  node = ensure_node (&f, "x");
+  for (guint i = 0; i < 4; i++)
+    {
+      g_autoptr(SkEntry) entry = make_entry (&f, "x", SK_KIND_FILE, i + 1, 100 * i, 1);
+
+      entry->wall = 1000 * (i + 1);
+      rows[i] = add_version (&f, node, entry);
+      if (i < 3)
+        g_assert_true (sk_index_version_set_maximal (f.index, rows[i], FALSE, &error));
+    }
+  set_base (&f, node, &(SkBase) { .kind = SK_KIND_FILE, .version = rows[1], .content = 2 });
+  g_assert_true (sk_index_versions_expire (f.index, 3000, &removed, &error));
+  g_assert_no_error (error);
+  commit (f.index);
+  g_assert_cmpuint (removed, ==, 1);
+  left = sk_index_versions (f.index, node, FALSE, &error);
+  g_assert_cmpuint (left->len, ==, 3);
+  g_assert_cmpint (((SkVersion *) g_ptr_array_index (left, 0))->row, ==, rows[1]);
+  fixture_close (&f);
+}
+
 /* More writers than are kept in memory. */
 static void
 test_many_writers (void)
@@ -275,6 +308,7 @@ main (int argc, char **argv)
   g_test_add_func ("/versions/virtuals", test_virtuals);
   g_test_add_func ("/versions/set-meta", test_set_meta);
   g_test_add_func ("/versions/bad-content-is-refused", test_bad_content_is_refused);
+  g_test_add_func ("/versions/expire", test_expire);
   g_test_add_func ("/versions/many-writers", test_many_writers);
   return g_test_run ();
 }
