@@ -8,9 +8,7 @@ typedef struct _SkWatchNode SkWatchNode;
 struct _SkWatchNode
 {
   int wd;
-  guint64 ino;             /* of the directory, so that a move of another one of that name is not taken for its own */
   guint generation;        /* of the last walk that saw it */
-  guint look;              /* of the last comparison that saw it */
   SkWatchNode *parent, *first_child, *previous, *next;
   GList age;               /* in SkWatchTree.by_age */
   char *name;

@@ -16,8 +16,6 @@
 #define STEP 200u                /* visits in one turn of the loop */
 /* Watches of this person that are left to other programs. */
 #define ROOM_FOR_OTHERS 512u
-/* A directory that is not found where it should be, so often, is looked for everywhere. */
-#define MISFITS_MAX 3u
 
 static void set_walking (SkWatcher *self);
 
@@ -63,44 +61,31 @@ make_room (SkWatcher *self)
   self->unwatched += size - sk_watch_tree_size (&self->tree);
 }
 
-/* Watch descriptor of @what ("" or "/..") of an open directory, or -1 with errno. For one that is watched already it is the same. */
+/* Watch descriptor of an open directory, or -1 with errno. For one that is watched already it is the same. */
 static int
-add_watch (SkWatcher *self, int fd, const char *what, guint32 events)
+add_watch (SkWatcher *self, int fd, guint32 events)
 {
   char name[64];
 
-  g_snprintf (name, sizeof name, "/proc/self/fd/%d%s", fd, what);
+  g_snprintf (name, sizeof name, "/proc/self/fd/%d", fd);
   return inotify_add_watch (self->fd, name, events);
 }
 
-/* Is @what of the open directory the one that @node stands for? Leaves no watch on another one. */
-static gboolean
-is_node (SkWatcher *self, SkWatchNode *node, int fd, const char *what)
-{
-  guint32 events = node == self->tree.root ? EVENTS | IN_MOVE_SELF : EVENTS;
-  int wd = add_watch (self, fd, what, events);
-
-  if (wd >= 0 && sk_watch_tree_by_wd (&self->tree, wd) == NULL)
-    inotify_rm_watch (self->fd, wd);
-  return wd == node->wd;
-}
-
-/* The open directory is @parent's child @name. Returns its node, NULL when it gets no watch. */
-static SkWatchNode *
+/* The open directory is @parent's child @name. */
+static void
 watch (SkWatcher *self, SkWatchNode *parent, const char *name, int fd)
 {
   SkWatchNode *there = sk_watch_tree_child (&self->tree, parent, name);
   SkWatchNode *node;
-  SkStat stat;
   int wd;
 
   if (there == NULL && sk_watch_tree_size (&self->tree) >= self->room)
     {
       self->unwatched++;
       tell_limit (self);
-      return NULL;
+      return;
     }
-  wd = add_watch (self, fd, "", EVENTS);
+  wd = add_watch (self, fd, EVENTS);
   if (wd < 0)
     {
       if (errno == ENOSPC || errno == ENOMEM)
@@ -109,24 +94,22 @@ watch (SkWatcher *self, SkWatchNode *parent, const char *name, int fd)
           self->unwatched++;
           tell_limit (self);
         }
-      return NULL;
+      return;
     }
   node = sk_watch_tree_put (&self->tree, parent, name, wd);
   if (node == NULL)
     {
       sk_watch_distrust (self);    /* above and below have changed places */
-      return NULL;
+      return;
     }
   node->generation = self->generation;
-  node->ino = sk_stat_at (fd, "", &stat) ? stat.ino : 0;
   sk_watcher_node_placed (self, node);
-  return node;
 }
 
 gboolean
 sk_watch_root (SkWatcher *self, GError **error)
 {
-  int wd = add_watch (self, sk_root_fd (self->root), "", EVENTS | IN_MOVE_SELF);
+  int wd = add_watch (self, sk_root_fd (self->root), EVENTS | IN_MOVE_SELF);
 
   if (wd < 0)
     return sk_fail_errno (error, errno == ENOSPC ? EMFILE : errno, "watch the folder", sk_root_path (self->root));
@@ -168,29 +151,18 @@ list_directories (SkWatcher *self, int fd, const char *path, GQueue *found)
   closedir (dir);
 }
 
-/* Watches the open directory. FALSE when it is not where the tree would have it. */
-static gboolean
+/* The open directory, when its parent is watched. Else, if there are watches enough, one above was moved just now: what is in it is
+ * visited when that event is read. */
+static void
 visit_open (SkWatcher *self, const char *path, int fd)
 {
   g_autofree char *up = sk_path_parent (path);
   SkWatchNode *parent = sk_watch_tree_find (&self->tree, up);
 
-  if (path[0] == '\0')
-    return TRUE;
-  if (parent == NULL)
-    {
-      if (!self->limit_told)
-        return FALSE;
-      self->unwatched++;
-      return TRUE;
-    }
-  if (!is_node (self, parent, fd, "/.."))
-    {
-      sk_watch_doubt (self, parent);
-      return FALSE;
-    }
-  watch (self, parent, sk_path_name (path), fd);
-  return TRUE;
+  if (parent != NULL)
+    watch (self, parent, sk_path_name (path), fd);
+  else if (self->limit_told)
+    self->unwatched++;
 }
 
 /* Watches @path, then looks for directories in it (RULES C15). Where that is not possible, nothing is: a directory that cannot be read is
@@ -200,13 +172,11 @@ visit (SkWatcher *self, const char *path, GQueue *found)
 {
   int fd = sk_root_openat (self->root, path, O_RDONLY | O_DIRECTORY);
 
-  self->ahead_until = self->turn + 2;
   if (fd < 0)
     return;
-  if (visit_open (self, path, fd))
-    list_directories (self, fd, path, found);
-  else
-    close (fd);
+  if (path[0] != '\0')
+    visit_open (self, path, fd);
+  list_directories (self, fd, path, found);
 }
 
 static void
@@ -329,114 +299,4 @@ set_walking (SkWatcher *self)
   self->walking = g_idle_source_new ();
   g_source_set_callback (self->walking, on_walking, self, NULL);
   g_source_attach (self->walking, self->context);
-}
-
-/* ---- doubts ---- */
-
-gboolean
-sk_watch_is_ahead (SkWatcher *self)
-{
-  return self->turn < self->ahead_until;
-}
-
-void
-sk_watch_doubt (SkWatcher *self, SkWatchNode *node)
-{
-  g_hash_table_add (self->doubts, node);
-}
-
-/* A child as the disk has it. */
-static void
-compare_child (SkWatcher *self, SkWatchNode *parent, int dir, const char *path)
-{
-  const char *name = sk_path_name (path);
-  SkWatchNode *before = sk_watch_tree_child (&self->tree, parent, name);
-  int wd = before != NULL ? before->wd : -1;
-  int fd = sk_beneath_open (dir, name, O_RDONLY | O_DIRECTORY, sk_root_beneath (self->root));
-  SkWatchNode *node;
-
-  if (fd < 0)
-    return;
-  node = watch (self, parent, name, fd);
-  close (fd);
-  if (node == NULL)
-    return;
-  node->look = self->look;
-  if (node->wd != wd)
-    sk_watch_add_fresh (self, path);
-}
-
-static void
-drop_unseen_children (SkWatcher *self, SkWatchNode *parent)
-{
-  SkWatchNode *next;
-
-  for (SkWatchNode *child = parent->first_child; child != NULL; child = next)
-    {
-      next = child->next;
-      if (child->look != self->look)
-        sk_watch_tree_drop (&self->tree, child);
-    }
-}
-
-/* FALSE when the directory is not where the tree has it. */
-static gboolean
-compare (SkWatcher *self, SkWatchNode *node)
-{
-  g_autofree char *path = sk_watch_tree_path (node, NULL);
-  int fd = sk_root_openat (self->root, path, O_RDONLY | O_DIRECTORY);
-  GQueue found = G_QUEUE_INIT;
-  int dir;
-
-  self->ahead_until = self->turn + 2;
-  if (fd < 0)
-    return FALSE;
-  dir = is_node (self, node, fd, "") ? openat (fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-  if (dir < 0)
-    {
-      close (fd);
-      return FALSE;
-    }
-  self->look++;
-  list_directories (self, fd, path, &found);
-  while (!g_queue_is_empty (&found))
-    {
-      g_autofree char *child = g_queue_pop_head (&found);
-
-      /* Making room for others may drop the very directory that is looked at. */
-      if (sk_watch_tree_find (&self->tree, path) == node)
-        compare_child (self, node, dir, child);
-    }
-  close (dir);
-  if (sk_watch_tree_find (&self->tree, path) == node)
-    drop_unseen_children (self, node);
-  return TRUE;
-}
-
-void
-sk_watch_settle_doubts (SkWatcher *self)
-{
-  g_autoptr(GPtrArray) nodes = g_ptr_array_new ();
-  guint wrong = 0;
-  GHashTableIter iter;
-  gpointer node;
-
-  g_hash_table_iter_init (&iter, self->doubts);
-  while (g_hash_table_iter_next (&iter, &node, NULL))
-    g_ptr_array_add (nodes, node);
-  for (guint i = 0; i < nodes->len; i++)
-    {
-      if (!g_hash_table_contains (self->doubts, nodes->pdata[i]))
-        continue;    /* gone meanwhile */
-      if (compare (self, nodes->pdata[i]))
-        g_hash_table_remove (self->doubts, nodes->pdata[i]);
-      else
-        wrong++;     /* its own parent is in doubt, too, or the event is still to come */
-    }
-  self->misfits = wrong > 0 ? self->misfits + 1 : 0;
-  if (self->misfits <= MISFITS_MAX)
-    return;
-  self->misfits = 0;
-  g_hash_table_remove_all (self->doubts);
-  sk_watch_distrust (self);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Inside the watcher only. sk-watcher.c reads events and reports; sk-watch-walk.c puts watches on directories.
  *
- * Events tell what happened, in order, by the names of that time; a look at the disk tells what is now, and so runs ahead of the events
- * that were not read yet. As long as nothing is looked at, the tree of watches follows the events exactly. Around a look (for two turns
- * after it) an event about a directory may speak of another directory than the one found under that name. Then the directory in which
- * it happened is in doubt: when the queue is empty, its children are compared with the tree by their watch descriptors, which are what
- * never lies. */
+ * Events tell what happened, in order, by the names of that time; a visit tells what is now, and so runs ahead of the events that were
+ * not read yet. That the two agree in the end rests on three things: each event about a directory (made, moved, other rights) is
+ * followed by a visit of what is there then, and of all below; a visit goes by watch descriptors, which never lie: the same directory
+ * has the same one wherever it is found; and what a visit saw too early has an event still to come. */
 #pragma once
 #include "sk-root-private.h"
 #include "sk-watch-tree.h"
@@ -35,11 +34,6 @@ struct _SkWatcher
   guint generation;              /* of the walk */
   gboolean walk_is_first, walk_again, ready;
 
-  GHashTable *doubts;            /* set of SkWatchNode */
-  guint ahead_until;             /* turn before which a look may have overtaken events */
-  guint look;                    /* counts comparisons */
-  guint misfits;                 /* comparisons in a row that could not find their directory */
-
   guint limit, room;             /* the sysctl's value, and what of it is used here */
   guint unwatched;               /* directories seen by the walk and not watched */
   gboolean limit_told;
@@ -56,9 +50,5 @@ gboolean sk_watch_root (SkWatcher *self, GError **error);
 void sk_watch_distrust (SkWatcher *self);
 /* A directory that was not there, not readable, or somewhere else before. */
 void sk_watch_add_fresh (SkWatcher *self, const char *path);
-gboolean sk_watch_is_ahead (SkWatcher *self);
-void sk_watch_doubt (SkWatcher *self, SkWatchNode *node);
 /* Visits what appeared, up to a step; the rest follows in idle turns. */
 void sk_watch_walk_on (SkWatcher *self);
-/* Compares what is in doubt; for when the queue of events is empty. */
-void sk_watch_settle_doubts (SkWatcher *self);

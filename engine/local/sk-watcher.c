@@ -71,7 +71,6 @@ on_node_gone (SkWatchNode *node, gpointer data)
   if (!self->closed)                        /* then closing the descriptor does it for all at once */
     inotify_rm_watch (self->fd, node->wd);  /* fails when the kernel was first: fine */
   sk_watcher_node_placed (self, node);
-  g_hash_table_remove (self->doubts, node);
 }
 
 static void
@@ -97,27 +96,14 @@ on_moved_from (SkWatcher *self, SkWatchNode *parent, const struct inotify_event 
   g_hash_table_replace (self->leaving, GUINT_TO_POINTER (event->cookie), leaving);
 }
 
-/* FALSE also when something else is at @path by now. */
-static gboolean
-is_at (SkWatcher *self, SkWatchNode *node, const char *path)
-{
-  SkStat stat;
-
-  return node != NULL && sk_root_stat (self->root, path, &stat, NULL) && stat.kind == SK_KIND_DIR && stat.ino == node->ino;
-}
-
-/* A directory came to @path with the watches of @node and below, NULL when it has none. It is looked at below @path also when all of
- * it is watched: what was reported below its old path may have been looked for there in vain. */
+/* A directory came to @path, with the watches of @node and below (NULL when it has none). It is visited also when all of it is watched:
+ * @node may be one of the same old name that was made later, and what was reported below the old path may have been looked for there
+ * in vain. */
 static void
 move_watches (SkWatcher *self, SkWatchNode *node, SkWatchNode *parent, const char *name, const char *path)
 {
-  SkWatchNode *there = sk_watch_tree_child (&self->tree, parent, name);
-
-  /* One that was replaced was empty. One that was exchanged is elsewhere, watches and all. */
-  if (there != NULL && there != node)
+  if (node != NULL && !sk_watch_tree_move (&self->tree, node, parent, name))
     sk_watch_distrust (self);
-  if (!is_at (self, node, path) || !sk_watch_tree_move (&self->tree, node, parent, name))
-    sk_watch_doubt (self, parent);
   sk_watch_add_fresh (self, path);
 }
 
@@ -188,8 +174,6 @@ on_child (SkWatcher *self, SkWatchNode *parent, const struct inotify_event *even
   path = sk_watch_tree_path (parent, event->name);
   if (self->ignore != NULL && sk_ignore_match_here (self->ignore, path, is_dir))
     return;
-  if (is_dir && sk_watch_is_ahead (self))
-    sk_watch_doubt (self, parent);
   if (event->mask & IN_MOVED_FROM)
     on_moved_from (self, parent, event, path);
   else if (event->mask & IN_MOVED_TO)
@@ -317,10 +301,7 @@ take_events (SkWatcher *self)
   /* New directories at once, before more happens in them. */
   if (!g_queue_is_empty (&self->fresh))
     sk_watch_walk_on (self);
-  else if (!busy && g_hash_table_size (self->doubts) > 0)
-    sk_watch_settle_doubts (self);
-  wait_for_events (self, busy || g_hash_table_size (self->leaving) > 0 || g_hash_table_size (self->doubts) > 0
-                           || sk_watch_is_ahead (self));
+  wait_for_events (self, busy || g_hash_table_size (self->leaving) > 0);
 }
 
 static gboolean
@@ -378,7 +359,6 @@ sk_watcher_unref (SkWatcher *self)
   self->closed = TRUE;
   sk_watch_tree_clear (&self->tree);
   g_hash_table_destroy (self->leaving);
-  g_hash_table_destroy (self->doubts);
   g_queue_clear_full (&self->walk, g_free);
   g_queue_clear_full (&self->fresh, g_free);
   g_ptr_array_unref (self->tops);
@@ -409,7 +389,6 @@ sk_watcher_new (SkRoot *root, SkIgnore *ignore, SkWatchFunc func, gpointer user_
   self->user_data = user_data;
   self->context = g_main_context_ref_thread_default ();
   self->leaving = g_hash_table_new_full (g_direct_hash, g_direct_equal, NULL, leaving_free);
-  self->doubts = g_hash_table_new (g_direct_hash, g_direct_equal);
   self->tops = g_ptr_array_new_with_free_func (g_free);
   self->walk_is_first = TRUE;
   g_queue_init (&self->walk);
