@@ -31,7 +31,7 @@ read_byte (SkaCli *cli, int fd, char *byte)
   gssize n = -1;
 
   if (cancellable)
-    fds[1] = (struct pollfd) { .fd = cancel.fd, .events = POLLIN };
+    fds[1] = (struct pollfd){ .fd = cancel.fd, .events = POLLIN };
   if (poll (fds, cancellable ? 2 : 1, -1) > 0 && fds[0].revents != 0)
     n = read (fd, byte, 1);
   if (cancellable)
@@ -91,13 +91,14 @@ ska_open (SkaCli *cli, SkClientFlags flags, GError **error)
 {
   gboolean may_ask = cli->passphrase == NULL && ska_is_terminal (cli->in);
 
-  for (guint i = 0; ; i++)
+  for (guint i = 0;; i++)
     {
       g_autoptr(GError) local = NULL;
 
       if (try_open (cli, flags, &local))
         return TRUE;
-      if (!may_ask || i == PASSPHRASE_TRIES || !g_error_matches (local, SK_ERROR, SK_ERROR_WRONG_KEY))
+      if (!may_ask || i == PASSPHRASE_TRIES
+          || !g_error_matches (local, SK_ERROR, SK_ERROR_WRONG_KEY))
         {
           g_propagate_error (error, g_steal_pointer (&local));
           return FALSE;
@@ -133,7 +134,8 @@ ska_arguments (SkaCli *cli)
 GVariant *
 ska_call (SkaCli *cli, const char *wire, GVariant *args, GError **error)
 {
-  GVariant *reply = sk_client_command (cli->client, wire, args, ska_progress, cli, cli->cancellable, error);
+  GVariant *reply
+      = sk_client_command (cli->client, wire, args, ska_progress, cli, cli->cancellable, error);
 
   ska_progress_end (cli);
   return reply;
@@ -155,7 +157,8 @@ ska_run_plain (SkaCli *cli, GError **error)
 {
   g_autoptr(GVariant) reply = NULL;
 
-  if (!ska_open (cli, (cli->command->flags & SKA_LONG) != 0 ? SK_CLIENT_SERVE : SK_CLIENT_NONE, error))
+  if (!ska_open (cli, (cli->command->flags & SKA_LONG) != 0 ? SK_CLIENT_SERVE : SK_CLIENT_NONE,
+                 error))
     return FALSE;
   reply = ska_call (cli, cli->command->wire, ska_arguments (cli), error);
   if (reply == NULL)

@@ -34,7 +34,8 @@ run_work (gpointer data)
   SkaCli *cli = work->cli;
   GSource *over;
 
-  work->done = cli->command->run != NULL ? cli->command->run (cli, &work->error) : ska_run_plain (cli, &work->error);
+  work->done = cli->command->run != NULL ? cli->command->run (cli, &work->error)
+                                         : ska_run_plain (cli, &work->error);
   ska_progress_end (cli);
   g_clear_pointer (&cli->client, sk_client_close);
   over = g_idle_source_new ();
@@ -44,7 +45,8 @@ run_work (gpointer data)
   return NULL;
 }
 
-/* The first time the command is asked to end; the second time the program ends at once, which is safe at any instruction. */
+/* The first time the command is asked to end; the second time the program ends at once, which is
+ * safe at any instruction. */
 static gboolean
 on_signal (gpointer data)
 {
@@ -57,7 +59,8 @@ on_signal (gpointer data)
   return G_SOURCE_CONTINUE;
 }
 
-/* Signals are taken by this thread's loop while a thread does the work, so that a blocked command can be cancelled. */
+/* Signals are taken by this thread's loop while a thread does the work, so that a blocked
+ * command can be cancelled. */
 static gboolean
 run_command (SkaCli *cli, GError **error)
 {
@@ -132,7 +135,8 @@ ska_cli_run (int argc, char **argv, FILE *in, FILE *out, FILE *err)
   g_autoptr(GError) error = NULL;
   int status;
 
-  cli.values = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, (GDestroyNotify) g_variant_unref);
+  cli.values
+      = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, (GDestroyNotify) g_variant_unref);
   cli.own = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, (GDestroyNotify) g_variant_unref);
   cli.cancellable = g_cancellable_new ();
   act (&cli, argc, argv, &error);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* skerryctl: one table of commands (ska-table.c); everything else, parsing, help, calling, is driven by it. */
+/* skerryctl: one table of commands (ska-table.c); everything else, parsing, help, calling, is
+ * driven by it. */
 #pragma once
 #include <stdio.h>
 #include "sk-client.h"
@@ -90,9 +91,11 @@ int ska_cli_run (int argc, char **argv, FILE *in, FILE *out, FILE *err);
 /* ska-parse.c: fills the context. SK_ERROR_USAGE. */
 gboolean ska_parse (SkaCli *cli, int argc, char **argv, GError **error);
 gboolean ska_own_flag (SkaCli *cli, const char *key);
-/* ska-value.c: text of one argument -> value on the wire (transfer full, floating). SK_ERROR_USAGE names the argument. */
+/* ska-value.c: text of one argument -> value on the wire (transfer full, floating).
+ * SK_ERROR_USAGE names the argument. */
 GVariant *ska_value (SkaCli *cli, const SkaArg *arg, const char *text, GError **error);
-/* The contents of a small file, "-" = standard input; UTF-8, at most 64 KiB. (transfer full), to be wiped by ska_wipe */
+/* The contents of a small file, "-" = standard input; UTF-8, at most 64 KiB. (transfer full), to
+ * be wiped by ska_wipe */
 char *ska_read_text (SkaCli *cli, const char *name, GError **error);
 void ska_wipe (char *secret);
 gboolean ska_parse_duration (const char *text, guint64 *seconds);
@@ -107,7 +110,8 @@ void ska_help_group (const char *group, FILE *to);
 gboolean ska_open (SkaCli *cli, SkClientFlags flags, GError **error);
 GVariant *ska_arguments (SkaCli *cli);
 GVariant *ska_call (SkaCli *cli, const char *wire, GVariant *args, GError **error);
-/* Prints @reply (as JSON or through the command's printer) and sets the status from its attention. */
+/* Prints @reply (as JSON or through the command's printer) and sets the status from its
+ * attention. */
 void ska_show (SkaCli *cli, GVariant *reply);
 gboolean ska_run_plain (SkaCli *cli, GError **error);
 /* A line from the terminal; without echo when @secret. NULL: none. (transfer full) */
@@ -136,14 +140,16 @@ char *ska_duration (guint64 seconds);                /* "3 min 20 s" */
 char *ska_time (gint64 seconds);                     /* local; "never" for 0 */
 char *ska_ago (gint64 seconds);
 char *ska_count (guint64 n, const char *one, const char *many);
-/* Rows of cells (transfer none), columns aligned; @right: letters, 'r' = right. Rows are written indented by two. */
+/* Rows of cells (transfer none), columns aligned; @right: letters, 'r' = right. Rows are written
+ * indented by two. */
 typedef struct _SkaGrid SkaGrid;
 SkaGrid *ska_grid_new (const char *columns);
 void ska_grid_cell (SkaGrid *self, const char *text);           /* escaped */
 void ska_grid_take (SkaGrid *self, char *text);                 /* (transfer full) */
 void ska_grid_end (SkaGrid *self, FILE *to);                    /* writes, frees */
 
-/* ska-reply.c: keys of a dictionary; a default when a key is missing. Strings belong to the dictionary */
+/* ska-reply.c: keys of a dictionary; a default when a key is missing. Strings belong to the
+ * dictionary */
 const char *ska_get (GVariant *dictionary, const char *key);    /* s or ay, "" */
 guint64 ska_get_number (GVariant *dictionary, const char *key); /* u, t, x */
 double ska_get_double (GVariant *dictionary, const char *key);

@@ -6,7 +6,8 @@
 #define WIDTH 78
 #define OPTION_COLUMN 26
 
-/* Writes words with line breaks; lines that follow are indented by @indent. @column: where the cursor is. */
+/* Writes words with line breaks; lines that follow are indented by @indent. @column: where the
+ * cursor is. */
 static void
 write_wrapped (const char *text, guint indent, guint column, FILE *to)
 {
@@ -50,7 +51,8 @@ write_paragraphs (const char *text, FILE *to)
 static void
 write_entry (const char *name, const char *value, const char *help, FILE *to)
 {
-  g_autofree char *left = g_strdup_printf ("  %s%s%s", name, value != NULL ? " " : "", value != NULL ? value : "");
+  g_autofree char *left
+      = g_strdup_printf ("  %s%s%s", name, value != NULL ? " " : "", value != NULL ? value : "");
   guint width = (guint) g_utf8_strlen (left, -1);
 
   if (width + 2 > OPTION_COLUMN)
@@ -83,7 +85,9 @@ write_usage (const SkaCommand *command, FILE *to)
   for (const SkaArg *arg = command->args; arg->name != NULL; arg++)
     {
       gboolean rest = arg->kind == SKA_NAMES || arg->kind == SKA_SETTINGS || arg->kind == SKA_GLOBS;
-      g_autofree char *shown = arg->value == NULL ? g_strdup (arg->name) : g_strdup_printf ("%s %s", arg->name, arg->value);
+      g_autofree char *shown = arg->value == NULL
+                                   ? g_strdup (arg->name)
+                                   : g_strdup_printf ("%s %s", arg->name, arg->value);
 
       fprintf (to, arg->required ? " %s%s" : " [%s]%s", shown, rest ? "..." : "");
     }
@@ -97,7 +101,8 @@ write_command (const SkaCommand *command, FILE *to)
   fputc ('\n', to);
   {
     g_autofree char *first = g_utf8_strup (command->summary, 1);
-    g_autofree char *sentence = g_strdup_printf ("%s%s.", first, g_utf8_next_char (command->summary));
+    g_autofree char *sentence
+        = g_strdup_printf ("%s%s.", first, g_utf8_next_char (command->summary));
 
     write_wrapped (sentence, 0, 0, to);
   }
@@ -116,7 +121,9 @@ write_command (const SkaCommand *command, FILE *to)
       for (guint i = 0; lines[i] != NULL; i++)
         fprintf (to, "  %s\n", lines[i]);
     }
-  fputs ("\nGlobal options: --home DIR, --json, --passphrase-file FILE, --no-passphrase; see “skerryctl --help”.\n", to);
+  fputs ("\nGlobal options: --home DIR, --json, --passphrase-file FILE, --no-passphrase; see "
+         "“skerryctl --help”.\n",
+         to);
 }
 
 void
@@ -128,7 +135,8 @@ ska_help_group (const char *group, FILE *to)
 
   for (guint i = 0; i < n; i++)
     {
-      if (group == NULL || (strncmp (commands[i].words, group, len) == 0 && commands[i].words[len] == ' '))
+      if (group == NULL
+          || (strncmp (commands[i].words, group, len) == 0 && commands[i].words[len] == ' '))
         write_entry (commands[i].words, NULL, commands[i].summary, to);
     }
 }
@@ -137,13 +145,15 @@ static void
 write_all (FILE *to)
 {
   fputs ("Usage: skerryctl [GLOBAL OPTIONS] COMMAND [ARGUMENTS]\n\n", to);
-  write_wrapped ("Keeps folders the same on all your devices. Controls the engine that runs on a home, or does the work itself when none runs.",
+  write_wrapped ("Keeps folders the same on all your devices. Controls the engine that runs on a "
+                 "home, or does the work itself when none runs.",
                  0, 0, to);
   fputs ("\nCommands:\n", to);
   ska_help_group (NULL, to);
   write_options (ska_global_options (), TRUE, "Global options, in any position:", to);
   fputs ("\nExit status: 0 done, 1 failed, 2 wrong usage, 3 done but something wants attention.\n"
-         "“skerryctl COMMAND --help” explains a command.\n", to);
+         "“skerryctl COMMAND --help” explains a command.\n",
+         to);
 }
 
 void
@@ -155,7 +165,8 @@ ska_help (SkaCli *cli, FILE *to)
     write_command (cli->command, to);
   else if (group != NULL)
     {
-      fprintf (to, "Usage: skerryctl [GLOBAL OPTIONS] %s COMMAND [ARGUMENTS]\n\nCommands:\n", g_variant_get_string (group, NULL));
+      fprintf (to, "Usage: skerryctl [GLOBAL OPTIONS] %s COMMAND [ARGUMENTS]\n\nCommands:\n",
+               g_variant_get_string (group, NULL));
       ska_help_group (g_variant_get_string (group, NULL), to);
     }
   else

@@ -8,7 +8,8 @@
 
 static JsonNode *build (GVariant *value);
 
-/* Lossless: valid UTF-8 without a backslash stays as it is; else every byte outside valid UTF-8, and every backslash, is \xNN. */
+/* Lossless: valid UTF-8 without a backslash stays as it is; else every byte outside valid UTF-8,
+ * and every backslash, is \xNN. */
 static char *
 escape_bytes (const char *bytes)
 {
@@ -133,7 +134,9 @@ build_object (GVariant *value)
       g_autoptr(GVariant) owned = entry;
       g_autoptr(GVariant) key = g_variant_get_child_value (entry, 0);
       g_autoptr(GVariant) inner = g_variant_get_child_value (entry, 1);
-      g_autoptr(GVariant) plain = g_variant_is_of_type (inner, G_VARIANT_TYPE_VARIANT) ? g_variant_get_variant (inner) : g_variant_ref (inner);
+      g_autoptr(GVariant) plain = g_variant_is_of_type (inner, G_VARIANT_TYPE_VARIANT)
+                                       ? g_variant_get_variant (inner)
+                                       : g_variant_ref (inner);
       JsonNode *exact = build_exact (plain);
 
       json_object_set_member (object, g_variant_get_string (key, NULL), build (plain));
@@ -153,14 +156,16 @@ static JsonNode *
 build_number (GVariant *value)
 {
   if (g_variant_is_of_type (value, G_VARIANT_TYPE_UINT64))
-    return json_node_init_int (json_node_alloc (), (gint64) MIN (g_variant_get_uint64 (value), (guint64) G_MAXINT64));
+    return json_node_init_int (json_node_alloc (),
+                               (gint64) MIN (g_variant_get_uint64 (value), (guint64) G_MAXINT64));
   if (g_variant_is_of_type (value, G_VARIANT_TYPE_DOUBLE))
     {
       double number = g_variant_get_double (value);
 
       if (!(number > -1e15 && number < 1e15))
         number = 0;
-      return json_node_init_double (json_node_alloc (), (double) (gint64) (number * 1000 + (number < 0 ? -0.5 : 0.5)) / 1000);
+      return json_node_init_double (
+          json_node_alloc (), (double) (gint64) (number * 1000 + (number < 0 ? -0.5 : 0.5)) / 1000);
     }
   return json_gvariant_serialize (value);
 }
@@ -198,7 +203,8 @@ ska_json (GVariant *dictionary)
 static void
 trim_report (JsonObject *object)
 {
-  static const char *const keys[] = { "seconds", "files", "bytes", "chunks", "sources", "failed", NULL };
+  static const char *const keys[]
+      = { "seconds", "files", "bytes", "chunks", "sources", "failed", NULL };
   g_autoptr(GList) members = json_object_get_members (object);
   JsonArray *sources;
 
@@ -214,7 +220,8 @@ trim_report (JsonObject *object)
     {
       JsonObject *source = json_array_get_object_element (sources, i);
 
-      if (json_object_has_member (source, "path") && *json_object_get_string_member (source, "path") == '\0')
+      if (json_object_has_member (source, "path")
+          && *json_object_get_string_member (source, "path") == '\0')
         json_object_set_null_member (source, "path");
     }
 }
@@ -241,9 +248,10 @@ ska_json_error (SkaCli *cli, const GError *error)
   g_autoptr(GVariant) outer = NULL;
   g_autofree char *text = NULL;
 
-  inner = g_variant_ref_sink (g_variant_new_parsed ("{'code': <%s>, 'message': <%s>}",
-                                                    sk_error_code_name (error->domain == SK_ERROR ? (SkErrorCode) error->code : SK_ERROR_FAILED),
-                                                    error->message));
+  inner = g_variant_ref_sink (g_variant_new_parsed (
+      "{'code': <%s>, 'message': <%s>}",
+      sk_error_code_name (error->domain == SK_ERROR ? (SkErrorCode) error->code : SK_ERROR_FAILED),
+      error->message));
   outer = g_variant_ref_sink (g_variant_new_parsed ("{'error': <%@a{sv}>}", inner));
   text = ska_json (outer);
   fprintf (cli->out, "%s\n", text);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Global options may stand anywhere; options of a command after its words. "--" ends the options. */
+/* Global options may stand anywhere; options of a command after its words. "--" ends the
+ * options. */
 #include "ska-cli.h"
 
 #include <string.h>
@@ -11,10 +12,10 @@ typedef struct
   int argc;
   char **argv;
   int next;
-  GString *words;            /* of the command, so far */
-  guint positional;          /* next positional argument of the command */
-  gboolean plain;            /* after "--" */
-  GHashTable *lists;         /* key -> GPtrArray of char*, for arguments that collect */
+  GString *words; /* of the command, so far */
+  guint positional; /* next positional argument of the command */
+  gboolean plain; /* after "--" */
+  GHashTable *lists; /* key -> GPtrArray of char*, for arguments that collect */
 } Parser;
 
 static gboolean
@@ -26,7 +27,8 @@ is_prefix_of_command (const char *words)
 
   for (guint i = 0; i < n; i++)
     {
-      if (strncmp (commands[i].words, words, len) == 0 && (commands[i].words[len] == ' ' || commands[i].words[len] == '\0'))
+      if (strncmp (commands[i].words, words, len) == 0
+          && (commands[i].words[len] == ' ' || commands[i].words[len] == '\0'))
         return TRUE;
     }
   return FALSE;
@@ -59,7 +61,8 @@ store (SkaCli *cli, const SkaArg *arg, GVariant *value)
 {
   gboolean own = arg->key[0] == '.';
 
-  g_hash_table_insert (own ? cli->own : cli->values, (gpointer) arg->key, g_variant_ref_sink (value));
+  g_hash_table_insert (own ? cli->own : cli->values, (gpointer) arg->key,
+                       g_variant_ref_sink (value));
 }
 
 static gboolean
@@ -93,7 +96,8 @@ take_value (Parser *self, const SkaArg *arg, const char *text, GError **error)
       g_ptr_array_add (list, (gpointer) text);
       return TRUE;
     }
-  if (g_hash_table_contains (self->cli->values, arg->key) || g_hash_table_contains (self->cli->own, arg->key))
+  if (g_hash_table_contains (self->cli->values, arg->key)
+      || g_hash_table_contains (self->cli->own, arg->key))
     return sk_fail (error, SK_ERROR_USAGE, "“%s” was given twice", arg->name);
   value = ska_value (self->cli, arg, text, error);
   if (value == NULL)
@@ -135,7 +139,8 @@ store_lists (Parser *self)
       if (arg->kind == SKA_SETTINGS)
         store (self->cli, arg, build_settings (list));
       else if (arg->kind == SKA_GLOBS)
-        store (self->cli, arg, g_variant_new_bytestring_array ((const char *const *) list->pdata, list->len));
+        store (self->cli, arg,
+               g_variant_new_bytestring_array ((const char *const *) list->pdata, list->len));
       else
         store (self->cli, arg, g_variant_new_strv ((const char *const *) list->pdata, list->len));
     }
@@ -196,7 +201,8 @@ parse_option (Parser *self, const char *text, GError **error)
   if (equals != NULL)
     return take_value (self, arg, equals + 1, error);
   if (self->next >= self->argc)
-    return sk_fail (error, SK_ERROR_USAGE, "The option “%s” needs a value: %s", arg->name, arg->value);
+    return sk_fail (error, SK_ERROR_USAGE, "The option “%s” needs a value: %s", arg->name,
+                    arg->value);
   return take_value (self, arg, self->argv[self->next++], error);
 }
 
@@ -220,7 +226,8 @@ positional_at (const SkaCommand *command, guint index)
 static gboolean
 try_word (Parser *self, const char *text)
 {
-  g_autofree char *longer = g_strconcat (self->words->str, self->words->len > 0 ? " " : "", text, NULL);
+  g_autofree char *longer
+      = g_strconcat (self->words->str, self->words->len > 0 ? " " : "", text, NULL);
 
   if (self->positional > 0 || !is_prefix_of_command (longer))
     return FALSE;
@@ -234,7 +241,8 @@ fail_unknown (Parser *self, const char *text, GError **error)
 {
   g_autofree char *shown = ska_escape (text);
 
-  return sk_fail (error, SK_ERROR_USAGE, "There is no command “%s%s%s”; “skerryctl --help” lists them", self->words->str,
+  return sk_fail (error, SK_ERROR_USAGE,
+                  "There is no command “%s%s%s”; “skerryctl --help” lists them", self->words->str,
                   self->words->len > 0 ? " " : "", shown);
 }
 
@@ -257,7 +265,8 @@ parse_word (Parser *self, const char *text, GError **error)
   if (arg == NULL)
     {
       shown = ska_escape (text);
-      return sk_fail (error, SK_ERROR_USAGE, "“%s” takes no further argument: “%s”", self->words->str, shown);
+      return sk_fail (error, SK_ERROR_USAGE, "“%s” takes no further argument: “%s”",
+                      self->words->str, shown);
     }
   self->positional++;
   return take_value (self, arg, text, error);
@@ -268,8 +277,10 @@ check_required (SkaCli *cli, GError **error)
 {
   for (const SkaArg *arg = cli->command->args; arg->name != NULL; arg++)
     {
-      if (arg->required && !g_hash_table_contains (cli->values, arg->key) && !g_hash_table_contains (cli->own, arg->key))
-        return sk_fail (error, SK_ERROR_USAGE, "“%s” needs %s: %s", cli->command->words, arg->name, arg->help);
+      if (arg->required && !g_hash_table_contains (cli->values, arg->key)
+          && !g_hash_table_contains (cli->own, arg->key))
+        return sk_fail (error, SK_ERROR_USAGE, "“%s” needs %s: %s", cli->command->words, arg->name,
+                        arg->help);
     }
   return TRUE;
 }
@@ -298,7 +309,8 @@ take_globals (SkaCli *cli, GError **error)
   if (cli->help || cli->version)
     return TRUE;
   if (passphrase != NULL && cli->no_passphrase)
-    return sk_fail (error, SK_ERROR_USAGE, "--passphrase-file and --no-passphrase exclude each other");
+    return sk_fail (error, SK_ERROR_USAGE,
+                    "--passphrase-file and --no-passphrase exclude each other");
   if (passphrase != NULL)
     cli->passphrase = g_variant_dup_string (passphrase, NULL);
   else if (!cli->no_passphrase && file != NULL && *file != '\0')
@@ -337,7 +349,8 @@ ska_parse (SkaCli *cli, int argc, char **argv, GError **error)
 {
   Parser parser = { .cli = cli, .argc = argc, .argv = argv, .next = 1 };
   g_autoptr(GString) words = g_string_new (NULL);
-  g_autoptr(GHashTable) lists = g_hash_table_new_full (NULL, NULL, NULL, (GDestroyNotify) g_ptr_array_unref);
+  g_autoptr(GHashTable) lists
+      = g_hash_table_new_full (NULL, NULL, NULL, (GDestroyNotify) g_ptr_array_unref);
   gboolean done;
 
   parser.words = words;
@@ -354,11 +367,14 @@ ska_parse (SkaCli *cli, int argc, char **argv, GError **error)
   if (cli->help || cli->version)
     {
       if (cli->command == NULL && words->len > 0)
-        g_hash_table_insert (cli->own, (gpointer) ".group", g_variant_ref_sink (g_variant_new_string (words->str)));
+        g_hash_table_insert (cli->own, (gpointer) ".group",
+                             g_variant_ref_sink (g_variant_new_string (words->str)));
       return TRUE;
     }
   if (cli->command == NULL && words->len > 0)
-    return sk_fail (error, SK_ERROR_USAGE, "“%s” needs a further word; “skerryctl %s --help” lists them", words->str, words->str);
+    return sk_fail (error, SK_ERROR_USAGE,
+                    "“%s” needs a further word; “skerryctl %s --help” lists them", words->str,
+                    words->str);
   if (cli->command == NULL)
     return sk_fail (error, SK_ERROR_USAGE, "No command; “skerryctl --help” lists them");
   return check_required (cli, error);

@@ -54,8 +54,9 @@ ska_print_verify (SkaCli *cli, GVariant *reply)
   g_autofree char *bytes = ska_size (ska_get_number (reply, "bytes"));
   guint64 repaired = ska_get_number (reply, "repaired");
 
-  fprintf (cli->out, "Read %s (%s) in %.1f s; %" G_GSIZE_FORMAT " bad, %" G_GUINT64_FORMAT " repaired.\n", objects, bytes,
-           ska_get_double (reply, "seconds"), g_variant_n_children (bad), repaired);
+  fprintf (cli->out,
+           "Read %s (%s) in %.1f s; %" G_GSIZE_FORMAT " bad, %" G_GUINT64_FORMAT " repaired.\n",
+           objects, bytes, ska_get_double (reply, "seconds"), g_variant_n_children (bad), repaired);
   for (gsize i = 0; i < g_variant_n_children (bad); i++)
     {
       g_autoptr(GVariant) item = g_variant_get_child_value (bad, i);
@@ -79,13 +80,16 @@ ska_print_fsck (SkaCli *cli, GVariant *reply)
       g_autofree char *path = ska_escape (ska_get (item, "path"));
       g_autofree char *text = ska_escape (ska_get (item, "text"));
 
-      fprintf (cli->out, "  %s%s%s%s\n", path, *path != '\0' ? ": " : "", text, ska_get_flag (item, "repaired") ? " (repaired)" : "");
+      fprintf (cli->out, "  %s%s%s%s\n", path, *path != '\0' ? ": " : "", text,
+               ska_get_flag (item, "repaired") ? " (repaired)" : "");
     }
   if (g_variant_n_children (problems) == 0)
-    fprintf (cli->out, "Checked %s in %.1f s; all is well.\n", checked, ska_get_double (reply, "seconds"));
+    fprintf (cli->out, "Checked %s in %.1f s; all is well.\n", checked,
+             ska_get_double (reply, "seconds"));
   else
-    fprintf (cli->out, "Checked %s in %.1f s; %" G_GSIZE_FORMAT " %s.\n", checked, ska_get_double (reply, "seconds"),
-             g_variant_n_children (problems), g_variant_n_children (problems) == 1 ? "problem" : "problems");
+    fprintf (cli->out, "Checked %s in %.1f s; %" G_GSIZE_FORMAT " %s.\n", checked,
+             ska_get_double (reply, "seconds"), g_variant_n_children (problems),
+             g_variant_n_children (problems) == 1 ? "problem" : "problems");
 }
 
 void
@@ -105,8 +109,10 @@ ska_print_gc (SkaCli *cli, GVariant *reply)
         fprintf (cli->out, "  %s: nothing done, %s\n", name, skipped);
       else
         fprintf (cli->out,
-                 "  %s: %" G_GUINT64_FORMAT " packs, %" G_GUINT64_FORMAT " condemned (%s), %" G_GUINT64_FORMAT " removed (%s)\n", name,
-                 ska_get_number (item, "packs"), ska_get_number (item, "condemned"), condemned, ska_get_number (item, "removed"), removed);
+                 "  %s: %" G_GUINT64_FORMAT " packs, %" G_GUINT64_FORMAT
+                 " condemned (%s), %" G_GUINT64_FORMAT " removed (%s)\n",
+                 name, ska_get_number (item, "packs"), ska_get_number (item, "condemned"),
+                 condemned, ska_get_number (item, "removed"), removed);
     }
   if (g_variant_n_children (storages) == 0)
     fputs ("No storages.\n", cli->out);

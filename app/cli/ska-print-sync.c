@@ -29,7 +29,8 @@ write_sources (SkaCli *cli, GVariant *sources)
       g_autoptr(GVariant) source = g_variant_get_child_value (sources, i);
 
       ska_grid_cell (grid, ska_get (source, "name"));
-      ska_grid_cell (grid, *ska_get (source, "path") != '\0' ? ska_get (source, "path") : ska_get (source, "kind"));
+      ska_grid_cell (grid, *ska_get (source, "path") != '\0' ? ska_get (source, "path")
+                                                             : ska_get (source, "kind"));
       ska_grid_take (grid, ska_count (ska_get_number (source, "chunks"), "chunk", "chunks"));
       ska_grid_take (grid, ska_size (ska_get_number (source, "wire_bytes")));
       ska_grid_take (grid, ska_count (ska_get_number (source, "requests"), "request", "requests"));
@@ -48,7 +49,8 @@ ska_print_sync (SkaCli *cli, GVariant *reply)
   g_autofree char *out = ska_count (ska_get_number (sent, "files"), "file", "files");
   g_autofree char *out_bytes = ska_size (ska_get_number (sent, "bytes"));
 
-  fprintf (cli->out, "Received %s (%s), sent %s (%s), in %.1f s.\n", in, in_bytes, out, out_bytes, ska_get_double (reply, "seconds"));
+  fprintf (cli->out, "Received %s (%s), sent %s (%s), in %.1f s.\n", in, in_bytes, out, out_bytes,
+           ska_get_double (reply, "seconds"));
   write_sources (cli, sources);
   if (g_variant_n_children (failed) > 0)
     {
@@ -64,9 +66,17 @@ ska_print_sync (SkaCli *cli, GVariant *reply)
 static const char *
 state_text (const char *state)
 {
-  static const struct { const char *state, *text; } texts[] = {
-    { "up-to-date", "Up to date" }, { "syncing", "Syncing" }, { "needs-you", "Needs you" }, { "paused", "Paused" },
-    { "offline", "Offline" }, { "", "Starting" }, { "no-vault", "No vault yet: “skerryctl vault create NAME” or “skerryctl vault join CODE”" },
+  static const struct
+  {
+    const char *state, *text;
+  } texts[] = {
+    { "up-to-date", "Up to date" },
+    { "syncing", "Syncing" },
+    { "needs-you", "Needs you" },
+    { "paused", "Paused" },
+    { "offline", "Offline" },
+    { "", "Starting" },
+    { "no-vault", "No vault yet: “skerryctl vault create NAME” or “skerryctl vault join CODE”" },
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
@@ -86,11 +96,13 @@ folder_detail (GVariant *folder)
   GString *text = g_string_new (ska_get (folder, "message"));
 
   if (down > 0)
-    g_string_append_printf (text, "%s%" G_GUINT64_FORMAT " to receive", text->len > 0 ? ", " : "", down);
+    g_string_append_printf (text, "%s%" G_GUINT64_FORMAT " to receive", text->len > 0 ? ", " : "",
+                            down);
   if (up > 0)
     g_string_append_printf (text, "%s%" G_GUINT64_FORMAT " to send", text->len > 0 ? ", " : "", up);
   if (issues > 0)
-    g_string_append_printf (text, "%s%" G_GUINT64_FORMAT " %s", text->len > 0 ? ", " : "", issues, issues == 1 ? "issue" : "issues");
+    g_string_append_printf (text, "%s%" G_GUINT64_FORMAT " %s", text->len > 0 ? ", " : "", issues,
+                            issues == 1 ? "issue" : "issues");
   return g_string_free (text, FALSE);
 }
 
@@ -111,7 +123,8 @@ write_folders (SkaCli *cli, GVariant *reply)
       ska_grid_cell (grid, ska_get (folder, "state"));
       ska_grid_take (grid, ska_count (ska_get_number (folder, "files"), "file", "files"));
       ska_grid_take (grid, ska_size (ska_get_number (folder, "bytes")));
-      ska_grid_cell (grid, *ska_get (folder, "path") != '\0' ? ska_get (folder, "path") : "not on this device");
+      ska_grid_cell (grid, *ska_get (folder, "path") != '\0' ? ska_get (folder, "path")
+                                                             : "not on this device");
       ska_grid_cell (grid, detail);
     }
   ska_grid_end (grid, cli->out);
@@ -148,7 +161,8 @@ write_amounts (SkaCli *cli, GVariant *reply)
   g_autofree char *time = ska_duration (seconds);
 
   if (files > 0 || ska_get_number (left, "bytes") > 0)
-    fprintf (cli->out, "To do: %" G_GUINT64_FORMAT " %s, %s%s%s\n", files, files == 1 ? "file" : "files", bytes, seconds > 0 ? ", about " : "",
+    fprintf (cli->out, "To do: %" G_GUINT64_FORMAT " %s, %s%s%s\n", files,
+             files == 1 ? "file" : "files", bytes, seconds > 0 ? ", about " : "",
              seconds > 0 ? time : "");
   if (ska_get_number (rates, "up") > 0 || ska_get_number (rates, "down") > 0)
     fprintf (cli->out, "Now: %s/s up, %s/s down\n", up, down);
@@ -164,7 +178,8 @@ ska_print_status (SkaCli *cli, GVariant *reply)
   g_autofree char *device_name = ska_escape (ska_get (device, "name"));
   guint64 issues = ska_get_number (reply, "n-issues");
 
-  fprintf (cli->out, "%s%s%s\n", state_text (ska_get (reply, "state")), *message != '\0' ? ": " : "", message);
+  fprintf (cli->out, "%s%s%s\n", state_text (ska_get (reply, "state")),
+           *message != '\0' ? ": " : "", message);
   if (ska_get_number (reply, "paused-until") > 0)
     {
       g_autofree char *until = ska_time ((gint64) ska_get_number (reply, "paused-until"));
@@ -172,13 +187,15 @@ ska_print_status (SkaCli *cli, GVariant *reply)
       fprintf (cli->out, "Paused until %s\n", until);
     }
   if (*vault_name != '\0')
-    fprintf (cli->out, "Vault “%s”, device “%s”%s\n", vault_name, device_name, ska_get_flag (reply, "running") ? "" : ", no engine runs");
+    fprintf (cli->out, "Vault “%s”, device “%s”%s\n", vault_name, device_name,
+             ska_get_flag (reply, "running") ? "" : ", no engine runs");
   ska_print_note (cli, ska_get (vault, "warning"));
   write_amounts (cli, reply);
   write_folders (cli, reply);
   write_others (cli, reply);
   if (issues > 0)
-    fprintf (cli->out, "\n%" G_GUINT64_FORMAT " %s: see “skerryctl issues”.\n", issues, issues == 1 ? "issue" : "issues");
+    fprintf (cli->out, "\n%" G_GUINT64_FORMAT " %s: see “skerryctl issues”.\n", issues,
+             issues == 1 ? "issue" : "issues");
 }
 
 /* --- transfers and traffic --- */
@@ -212,7 +229,9 @@ ska_print_transfers (SkaCli *cli, GVariant *reply)
       ska_grid_cell (grid, ska_get (item, "direction"));
       ska_grid_cell (grid, ska_get (item, "state"));
       ska_grid_cell (grid, ska_get (item, "via"));
-      ska_grid_take (grid, g_strdup_printf ("%u %%", bytes > 0 ? (guint) ((double) done / (double) bytes * 100) : 0));
+      ska_grid_take (
+          grid, g_strdup_printf ("%u %%",
+                                 bytes > 0 ? (guint) ((double) done / (double) bytes * 100) : 0));
       ska_grid_take (grid, g_strconcat (rate, "/s", NULL));
       ska_grid_cell (grid, place);
     }
@@ -249,7 +268,8 @@ ska_print_traffic (SkaCli *cli, GVariant *reply)
   g_autofree char *down = ska_size (ska_get_number (reply, "down"));
   g_autofree char *since = ska_time ((gint64) ska_get_number (reply, "since"));
 
-  fprintf (cli->out, "%s up, %s down%s%s\n", up, down, ska_get_number (reply, "since") > 0 ? " since " : "",
+  fprintf (cli->out, "%s up, %s down%s%s\n", up, down,
+           ska_get_number (reply, "since") > 0 ? " since " : "",
            ska_get_number (reply, "since") > 0 ? since : "");
   write_amounts_of (cli, devices, "Devices");
   write_amounts_of (cli, storages, "Storages");
@@ -274,11 +294,13 @@ ska_print_issues (SkaCli *cli, GVariant *reply)
       g_autofree const char **choices = NULL;
       g_autofree char *joined = NULL;
 
-      fprintf (cli->out, "%" G_GUINT64_FORMAT "  %s%s%s (%s)\n", ska_get_number (issue, "id"), shown, *shown != '\0' ? ": " : "", text, since);
+      fprintf (cli->out, "%" G_GUINT64_FORMAT "  %s%s%s (%s)\n", ska_get_number (issue, "id"),
+               shown, *shown != '\0' ? ": " : "", text, since);
       if (!g_variant_lookup (issue, "choices", "^a&s", &choices) || choices[0] == NULL)
         continue;
       joined = g_strjoinv (" | ", (char **) choices);
-      fprintf (cli->out, "    skerryctl resolve %" G_GUINT64_FORMAT " %s\n", ska_get_number (issue, "id"), joined);
+      fprintf (cli->out, "    skerryctl resolve %" G_GUINT64_FORMAT " %s\n",
+               ska_get_number (issue, "id"), joined);
     }
 }
 
@@ -323,7 +345,8 @@ ska_print_resolved (SkaCli *cli, GVariant *reply)
   if (left == 0)
     fputs ("Done. Nothing else wants you.\n", cli->out);
   else
-    fprintf (cli->out, "Done. %" G_GUINT64_FORMAT " %s left.\n", left, left == 1 ? "issue is" : "issues are");
+    fprintf (cli->out, "Done. %" G_GUINT64_FORMAT " %s left.\n", left,
+             left == 1 ? "issue is" : "issues are");
 }
 
 void

@@ -75,7 +75,8 @@ write_phrase (SkaCli *cli, const char *phrase)
       return;
     }
   for (guint i = 0; words[i] != NULL; i++)
-    fprintf (cli->out, "  %2u %-10s%s", i + 1, words[i], i % 4 == 3 || words[i + 1] == NULL ? "\n" : "");
+    fprintf (cli->out, "  %2u %-10s%s", i + 1, words[i],
+             i % 4 == 3 || words[i + 1] == NULL ? "\n" : "");
 }
 
 void
@@ -89,7 +90,9 @@ ska_print_vault_new (SkaCli *cli, GVariant *reply)
   warning (cli, reply);
   if (*phrase == '\0')
     return;
-  fputs ("\nRecovery phrase: write these 24 words on paper. They open the vault when every device is lost.\n\n", cli->out);
+  fputs ("\nRecovery phrase: write these 24 words on paper. They open the vault when every device "
+         "is lost.\n\n",
+         cli->out);
   write_phrase (cli, phrase);
   fputs ("\nCheck what you wrote with “skerryctl vault recovery --check”.\n", cli->out);
 }
@@ -103,13 +106,19 @@ ska_print_vault (SkaCli *cli, GVariant *reply)
   line (cli, "Keys", keys_text (ska_get (reply, "keys")));
   line (cli, "Key file", ska_get (reply, "key-file"));
   warning (cli, reply);
-  line (cli, "Recovery", ska_get_flag (reply, "phrase-kept") ? "not yet checked, see “skerryctl vault recovery”" : "the phrase is not kept on this device");
+  line (cli, "Recovery",
+        ska_get_flag (reply, "phrase-kept") ? "not yet checked, see “skerryctl vault recovery”"
+                                            : "the phrase is not kept on this device");
   line (cli, "Epoch", ska_get (reply, "epoch"));
   if (ska_get_number (reply, "epochs") > 0)
-    line_take (cli, "Epochs", g_strdup_printf ("%" G_GUINT64_FORMAT, ska_get_number (reply, "epochs")));
-  line_take (cli, "Devices", g_strdup_printf ("%" G_GUINT64_FORMAT, ska_get_number (reply, "devices")));
-  line_take (cli, "Folders", g_strdup_printf ("%" G_GUINT64_FORMAT, ska_get_number (reply, "folders")));
-  line_take (cli, "Storages", g_strdup_printf ("%" G_GUINT64_FORMAT, ska_get_number (reply, "storages")));
+    line_take (cli, "Epochs",
+               g_strdup_printf ("%" G_GUINT64_FORMAT, ska_get_number (reply, "epochs")));
+  line_take (cli, "Devices",
+             g_strdup_printf ("%" G_GUINT64_FORMAT, ska_get_number (reply, "devices")));
+  line_take (cli, "Folders",
+             g_strdup_printf ("%" G_GUINT64_FORMAT, ska_get_number (reply, "folders")));
+  line_take (cli, "Storages",
+             g_strdup_printf ("%" G_GUINT64_FORMAT, ska_get_number (reply, "storages")));
 }
 
 void
@@ -128,7 +137,9 @@ ska_print_storage_new (SkaCli *cli, GVariant *reply)
 {
   named (cli, "Storage", reply, "name", "storage");
   line (cli, "Location", ska_get (reply, "uri"));
-  fputs (ska_get_flag (reply, "new") ? "The storage is new and empty.\n" : "The storage holds data of this vault already.\n", cli->out);
+  fputs (ska_get_flag (reply, "new") ? "The storage is new and empty.\n"
+                                     : "The storage holds data of this vault already.\n",
+         cli->out);
   warning (cli, reply);
 }
 
@@ -161,7 +172,8 @@ ska_print_storages (SkaCli *cli, GVariant *reply)
 static void
 write_settings (SkaCli *cli, GVariant *reply)
 {
-  g_autoptr(GVariant) settings = g_variant_lookup_value (reply, "settings", G_VARIANT_TYPE ("a{ss}"));
+  g_autoptr(GVariant) settings
+      = g_variant_lookup_value (reply, "settings", G_VARIANT_TYPE ("a{ss}"));
   GVariantIter iter;
   const char *key;
   const char *value;
@@ -210,10 +222,12 @@ ska_print_storage (SkaCli *cli, GVariant *reply)
   line_take (cli, "Verified", ska_size (ska_get_number (reply, "verified-bytes")));
   line_take (cli, "Moved", up_and_down (reply, "bytes-up", "bytes-down"));
   line_take (cli, "Requests",
-             g_strdup_printf ("%" G_GUINT64_FORMAT " puts, %" G_GUINT64_FORMAT " gets, %" G_GUINT64_FORMAT " lists, %" G_GUINT64_FORMAT
+             g_strdup_printf ("%" G_GUINT64_FORMAT " puts, %" G_GUINT64_FORMAT
+                              " gets, %" G_GUINT64_FORMAT " lists, %" G_GUINT64_FORMAT
                               " removes, %" G_GUINT64_FORMAT " errors",
-                              ska_get_number (reply, "puts"), ska_get_number (reply, "gets"), ska_get_number (reply, "lists"),
-                              ska_get_number (reply, "removes"), ska_get_number (reply, "errors")));
+                              ska_get_number (reply, "puts"), ska_get_number (reply, "gets"),
+                              ska_get_number (reply, "lists"), ska_get_number (reply, "removes"),
+                              ska_get_number (reply, "errors")));
   fputs ("Settings:\n", cli->out);
   write_settings (cli, reply);
 }
@@ -254,7 +268,8 @@ ska_print_folder_detached (SkaCli *cli, GVariant *reply)
   g_autofree char *name = ska_escape (ska_get (reply, "name"));
   g_autofree char *path = ska_escape (ska_get (reply, "path"));
 
-  fprintf (cli->out, "The folder “%s” is no longer kept on this device. The files stay in %s.\n", name, path);
+  fprintf (cli->out, "The folder “%s” is no longer kept on this device. The files stay in %s.\n",
+           name, path);
 }
 
 void
@@ -274,7 +289,8 @@ ska_print_folders (SkaCli *cli, GVariant *reply)
       ska_grid_cell (grid, ska_get (folder, "mode"));
       ska_grid_take (grid, ska_count (ska_get_number (folder, "files"), "file", "files"));
       ska_grid_take (grid, ska_size (ska_get_number (folder, "bytes")));
-      ska_grid_cell (grid, *ska_get (folder, "path") != '\0' ? ska_get (folder, "path") : "not on this device");
+      ska_grid_cell (grid, *ska_get (folder, "path") != '\0' ? ska_get (folder, "path")
+                                                             : "not on this device");
     }
   ska_grid_end (grid, cli->out);
 }
@@ -294,7 +310,9 @@ ska_print_devices (SkaCli *cli, GVariant *reply)
       ska_grid_cell (grid, ska_get (device, "name"));
       ska_grid_cell (grid, ska_get (device, "state"));
       ska_grid_cell (grid, ska_get (device, "id"));
-      ska_grid_take (grid, ska_get_flag (device, "self") ? g_strdup ("") : ska_ago ((gint64) ska_get_number (device, "last-seen")));
+      ska_grid_take (grid, ska_get_flag (device, "self")
+                               ? g_strdup ("")
+                               : ska_ago ((gint64) ska_get_number (device, "last-seen")));
     }
   ska_grid_end (grid, cli->out);
 }
@@ -309,8 +327,10 @@ ska_print_device (SkaCli *cli, GVariant *reply)
     line_take (cli, "Last seen", ska_ago ((gint64) ska_get_number (reply, "last-seen")));
   line_take (cli, "Added", ska_time ((gint64) ska_get_number (reply, "added")));
   line (cli, "Added by", ska_get (reply, "added-by"));
-  line_take (cli, "Log", g_strdup_printf ("%" G_GUINT64_FORMAT " segments merged, %" G_GUINT64_FORMAT " to come", ska_get_number (reply, "position"),
-                                          ska_get_number (reply, "behind")));
+  line_take (
+      cli, "Log",
+      g_strdup_printf ("%" G_GUINT64_FORMAT " segments merged, %" G_GUINT64_FORMAT " to come",
+                       ska_get_number (reply, "position"), ska_get_number (reply, "behind")));
   line (cli, "Fingerprint", ska_get (reply, "fingerprint"));
 }
 

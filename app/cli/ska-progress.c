@@ -58,7 +58,8 @@ build_line (GVariant *progress)
   memset (bar, ' ', BAR_CELLS);
   memset (bar, '#', MIN (filled, BAR_CELLS));
   bar[BAR_CELLS] = '\0';
-  return g_strdup_printf ("[%s] %3u %%  %s  %s", bar, (guint) ((double) done / (double) total * 100), text, moved);
+  return g_strdup_printf ("[%s] %3u %%  %s  %s", bar,
+                          (guint) ((double) done / (double) total * 100), text, moved);
 }
 
 void
@@ -72,7 +73,8 @@ ska_progress (GVariant *progress, gpointer data)
   if (cli->json || !ska_is_terminal (cli->err))
     return;
   line = build_line (progress);
-  cut = g_utf8_substring (line, 0, MIN (g_utf8_strlen (line, -1), (glong) terminal_width (cli->err) - 1));
+  cut = g_utf8_substring (line, 0,
+                          MIN (g_utf8_strlen (line, -1), (glong) terminal_width (cli->err) - 1));
   fprintf (cli->err, "\r%s\033[K", cut);
   fflush (cli->err);
   cli->bar = TRUE;

@@ -8,7 +8,8 @@
 /* --- invite --- */
 
 static GVariant *
-call_invitation (SkaCli *cli, const char *wire, const char *invite, const char *key, const char *value, GError **error)
+call_invitation (SkaCli *cli, const char *wire, const char *invite, const char *key,
+                 const char *value, GError **error)
 {
   GVariantDict dict;
 
@@ -24,12 +25,16 @@ ask_about (SkaCli *cli, GVariant *invitation, GError **error)
 {
   g_autofree char *name = ska_escape (ska_get (invitation, "device-name"));
   g_autofree char *words = ska_escape (ska_get (invitation, "words"));
-  g_autofree char *question = g_strdup_printf ("“%s” wants to join the vault and must show these words:\n\n  %s\n\nDoes it? [y/N] ", name, words);
+  g_autofree char *question = g_strdup_printf (
+      "“%s” wants to join the vault and must show these words:\n\n  %s\n\nDoes it? [y/N] ", name,
+      words);
   g_autofree char *answer = ska_ask (cli, question, FALSE);
   const char *invite = ska_get (invitation, "invite");
 
-  if (answer != NULL && (g_ascii_strcasecmp (answer, "y") == 0 || g_ascii_strcasecmp (answer, "yes") == 0))
-    return call_invitation (cli, "invite.confirm", invite, "device", ska_get (invitation, "device"), error);
+  if (answer != NULL
+      && (g_ascii_strcasecmp (answer, "y") == 0 || g_ascii_strcasecmp (answer, "yes") == 0))
+    return call_invitation (cli, "invite.confirm", invite, "device", ska_get (invitation, "device"),
+                            error);
   return call_invitation (cli, "invite.refuse", invite, NULL, NULL, error);
 }
 
@@ -39,8 +44,10 @@ tell_about (SkaCli *cli, GVariant *invitation)
   g_autofree char *name = ska_escape (ska_get (invitation, "device-name"));
   g_autofree char *words = ska_escape (ska_get (invitation, "words"));
 
-  fprintf (cli->err, "“%s” wants to join the vault and must show these words: %s\nAgree or refuse with “skerryctl issues” and “skerryctl resolve”.\n", name,
-           words);
+  fprintf (cli->err,
+           "“%s” wants to join the vault and must show these words: %s\nAgree or refuse with "
+           "“skerryctl issues” and “skerryctl resolve”.\n",
+           name, words);
   fflush (cli->err);
 }
 
@@ -60,8 +67,9 @@ finish_invitation (SkaCli *cli, GVariant *invitation, GError **error)
   if (strcmp (state, "admitted") != 0)
     return sk_fail (error, SK_ERROR_FAILED, "The invitation was not used: %s",
                     strcmp (state, "expired") == 0 ? "its time is over"
-                    : strcmp (state, "refused") == 0 ? "the device was refused"
-                                                     : "a device failed three times to prove the code");
+                    : strcmp (state, "refused") == 0
+                        ? "the device was refused"
+                        : "a device failed three times to prove the code");
   if (cli->json)
     ska_json_reply (cli, invitation);
   else
@@ -72,12 +80,14 @@ finish_invitation (SkaCli *cli, GVariant *invitation, GError **error)
 static gboolean
 wait_for_use (SkaCli *cli, const char *invite, GError **error)
 {
-  gboolean may_ask = ska_is_terminal (cli->in) && ska_is_terminal (cli->err) && !g_hash_table_contains (cli->values, "yes");
+  gboolean may_ask = ska_is_terminal (cli->in) && ska_is_terminal (cli->err)
+                     && !g_hash_table_contains (cli->values, "yes");
   g_autofree char *state = g_strdup ("open");
 
   for (;;)
     {
-      g_autoptr(GVariant) invitation = call_invitation (cli, "invite.wait", invite, "state", state, error);
+      g_autoptr(GVariant) invitation
+          = call_invitation (cli, "invite.wait", invite, "state", state, error);
 
       if (invitation == NULL)
         return FALSE;
@@ -122,7 +132,8 @@ ska_run_invite (SkaCli *cli, GError **error)
   if (!wait && sk_client_is_remote (cli->client))
     return TRUE;
   if (!wait)
-    fputs ("No engine runs on this home, so this command stays until the invitation is used.\n", cli->err);
+    fputs ("No engine runs on this home, so this command stays until the invitation is used.\n",
+           cli->err);
   return wait_for_use (cli, ska_get (reply, "invite"), error);
 }
 
@@ -163,7 +174,8 @@ ska_run_recovery (SkaCli *cli, GError **error)
       ska_wipe (phrase);
       return sk_fail (error, SK_ERROR_USAGE, "The phrase is empty or no text");
     }
-  g_hash_table_insert (cli->values, (gpointer) "phrase", g_variant_ref_sink (g_variant_new_string (phrase)));
+  g_hash_table_insert (cli->values, (gpointer) "phrase",
+                       g_variant_ref_sink (g_variant_new_string (phrase)));
   ska_wipe (phrase);
   return ska_run_plain (cli, error);
 }
@@ -174,7 +186,7 @@ typedef struct
 {
   SkaCli *cli;
   GMutex lock;
-  char *state;               /* last one written */
+  char *state; /* last one written */
 } Log;
 
 static void
@@ -184,7 +196,8 @@ write_state (Log *log, const char *state, const char *message)
 
   if (log->cli->json)
     {
-      g_autoptr(GVariant) line = g_variant_ref_sink (g_variant_new_parsed ("{'state': <%s>, 'message': <%s>}", state, message));
+      g_autoptr(GVariant) line = g_variant_ref_sink (
+          g_variant_new_parsed ("{'state': <%s>, 'message': <%s>}", state, message));
       g_autofree char *text = ska_json (line);
 
       fprintf (log->cli->out, "%s\n", text);
@@ -240,7 +253,8 @@ write_ready (SkaCli *cli)
       g_autoptr(GVariant) line = NULL;
       g_autofree char *text = NULL;
 
-      line = g_variant_ref_sink (g_variant_new_parsed ("{'running': <true>, 'pid': <%u>, 'home': <%^ay>}", (guint) getpid (), cli->home));
+      line = g_variant_ref_sink (g_variant_new_parsed (
+          "{'running': <true>, 'pid': <%u>, 'home': <%^ay>}", (guint) getpid (), cli->home));
       text = ska_json (line);
       fprintf (cli->out, "%s\n", text);
     }
@@ -254,7 +268,10 @@ open_engine (Log *log, GError **error)
 {
   SkaCli *cli = log->cli;
   gboolean may_ask = cli->passphrase == NULL && ska_is_terminal (cli->in);
-  SkClientOptions options = { .home = cli->home, .flags = SK_CLIENT_WATCH | SK_CLIENT_SERVE | SK_CLIENT_ALONE, .report = on_report, .user_data = log };
+  SkClientOptions options = { .home = cli->home,
+                              .flags = SK_CLIENT_WATCH | SK_CLIENT_SERVE | SK_CLIENT_ALONE,
+                              .report = on_report,
+                              .user_data = log };
   g_autoptr(GError) local = NULL;
   SkClient *client;
 

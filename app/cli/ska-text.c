@@ -11,7 +11,8 @@ is_safe (gunichar c)
 {
   if (c < 0x20 || (c >= 0x7f && c < 0xa0))
     return FALSE;
-  return !(c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff);
+  return !(c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e)
+           || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff);
 }
 
 char *
@@ -62,11 +63,13 @@ ska_duration (guint64 seconds)
   if (seconds < 60)
     return g_strdup_printf ("%u s", (guint) seconds);
   if (seconds < 3600)
-    return seconds % 60 == 0 ? g_strdup_printf ("%u min", (guint) seconds / 60)
-                             : g_strdup_printf ("%u min %u s", (guint) seconds / 60, (guint) seconds % 60);
+    return seconds % 60 == 0
+               ? g_strdup_printf ("%u min", (guint) seconds / 60)
+               : g_strdup_printf ("%u min %u s", (guint) seconds / 60, (guint) seconds % 60);
   if (seconds < 2 * 86400)
     return seconds % 3600 < 60 ? g_strdup_printf ("%u h", (guint) seconds / 3600)
-                               : g_strdup_printf ("%u h %u min", (guint) seconds / 3600, (guint) seconds % 3600 / 60);
+                               : g_strdup_printf ("%u h %u min", (guint) seconds / 3600,
+                                                  (guint) seconds % 3600 / 60);
   return g_strdup_printf ("%" G_GUINT64_FORMAT " days", seconds / 86400);
 }
 
@@ -105,7 +108,7 @@ ska_count (guint64 n, const char *one, const char *many)
 struct _SkaGrid
 {
   char *columns;
-  guint width;               /* columns */
+  guint width; /* columns */
   GPtrArray *cells;
 };
 
@@ -178,14 +181,16 @@ ska_grid_end (SkaGrid *self, FILE *to)
 
   g_assert (self->cells->len % self->width == 0);
   for (guint i = 0; i < self->cells->len; i++)
-    widths[i % self->width] = MAX (widths[i % self->width], screen_width (g_ptr_array_index (self->cells, i)));
+    widths[i % self->width]
+        = MAX (widths[i % self->width], screen_width (g_ptr_array_index (self->cells, i)));
   for (guint row = 0; row < self->cells->len / self->width; row++)
     {
       guint used = used_columns (self, row);
 
       fputs ("  ", to);
       for (guint i = 0; i < used; i++)
-        write_cell (self->cells->pdata[row * self->width + i], widths[i], self->columns[i] == 'r', i + 1 == used, to);
+        write_cell (self->cells->pdata[row * self->width + i], widths[i], self->columns[i] == 'r',
+                    i + 1 == used, to);
       fputc ('\n', to);
     }
   g_ptr_array_unref (self->cells);

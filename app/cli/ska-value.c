@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define TEXT_FILE_MAX 65536u
-#define SECONDS_MAX ((guint64) 253402300799)   /* the end of the year 9999 */
+#define SECONDS_MAX ((guint64) 253402300799) /* the end of the year 9999 */
 
 void
 ska_wipe (char *secret)
@@ -171,8 +171,8 @@ fail_value (const SkaArg *arg, const char *text, const char *wanted, GError **er
   g_autofree char *shown = ska_escape (text);
   g_autofree char *begin = g_utf8_substring (shown, 0, MIN (60, g_utf8_strlen (shown, -1)));
 
-  sk_fail (error, SK_ERROR_USAGE, "“%s%s” is no value for %s: it must be %s", begin, strlen (begin) < strlen (shown) ? "..." : "", arg->name,
-           wanted);
+  sk_fail (error, SK_ERROR_USAGE, "“%s%s” is no value for %s: it must be %s", begin,
+           strlen (begin) < strlen (shown) ? "..." : "", arg->name, wanted);
   return NULL;
 }
 
@@ -195,11 +195,13 @@ parse_number (const SkaArg *arg, const char *text, GError **error)
   guint64 number;
 
   if (g_ascii_string_to_unsigned (text, 10, arg->min, arg->max, &number, NULL))
-    return arg->kind == SKA_COUNT ? g_variant_new_uint32 ((guint32) number) : g_variant_new_uint64 (number);
+    return arg->kind == SKA_COUNT ? g_variant_new_uint32 ((guint32) number)
+                                  : g_variant_new_uint64 (number);
   if (arg->max >= G_MAXINT64)
     wanted = g_strdup ("a number");
   else
-    wanted = g_strdup_printf ("a number from %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT, arg->min, arg->max);
+    wanted = g_strdup_printf ("a number from %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT, arg->min,
+                              arg->max);
   return fail_value (arg, text, wanted, error);
 }
 
@@ -208,7 +210,8 @@ parse_duration (const SkaArg *arg, const char *text, GError **error)
 {
   g_autofree char *least = ska_duration (arg->min);
   g_autofree char *most = ska_duration (arg->max);
-  g_autofree char *wanted = g_strdup_printf ("a time such as 90s, 10m, 2h or 1d, from %s to %s", least, most);
+  g_autofree char *wanted
+      = g_strdup_printf ("a time such as 90s, 10m, 2h or 1d, from %s to %s", least, most);
   guint64 seconds;
 
   if (!ska_parse_duration (text, &seconds) || seconds < arg->min || seconds > arg->max)
@@ -222,7 +225,8 @@ parse_time (const SkaArg *arg, const char *text, GError **error)
   gint64 seconds;
 
   if (!ska_parse_time (text, g_get_real_time () / G_USEC_PER_SEC, &seconds))
-    return fail_value (arg, text, "a time such as 2024-05-01, “2024-05-01 12:30” or so long ago: 2h, 7d", error);
+    return fail_value (
+        arg, text, "a time such as 2024-05-01, “2024-05-01 12:30” or so long ago: 2h, 7d", error);
   return g_variant_new_int64 (seconds);
 }
 
@@ -235,7 +239,8 @@ parse_uri (const SkaArg *arg, const char *text, GError **error)
 
   /* One letter and a colon is no scheme that a person means. */
   if (scheme != NULL && strlen (scheme) > 1)
-    return g_utf8_validate (text, -1, NULL) ? g_variant_new_string (text) : fail_value (arg, text, "UTF-8", error);
+    return g_utf8_validate (text, -1, NULL) ? g_variant_new_string (text)
+                                            : fail_value (arg, text, "UTF-8", error);
   path = g_canonicalize_filename (text, NULL);
   if (g_utf8_validate (path, -1, NULL))
     return g_variant_new_string (path);
@@ -258,7 +263,9 @@ parse_code (SkaCli *cli, const SkaArg *arg, const char *text, GError **error)
 {
   if (strcmp (text, "-") == 0)
     return parse_secret_file (cli, text, error);
-  return g_utf8_validate (text, -1, NULL) ? g_variant_new_string (text) : fail_value (arg, "", "the line that “invite” printed", error);
+  return g_utf8_validate (text, -1, NULL)
+             ? g_variant_new_string (text)
+             : fail_value (arg, "", "the line that “invite” printed", error);
 }
 
 GVariant *
@@ -277,7 +284,8 @@ ska_value (SkaCli *cli, const SkaArg *arg, const char *text, GError **error)
       return parse_choice (arg, text, error);
     case SKA_DURATION:
       return parse_duration (arg, text, error);
-    case SKA_COUNT: case SKA_NUMBER:
+    case SKA_COUNT:
+    case SKA_NUMBER:
       return parse_number (arg, text, error);
     case SKA_TIME:
       return parse_time (arg, text, error);
@@ -292,7 +300,9 @@ ska_value (SkaCli *cli, const SkaArg *arg, const char *text, GError **error)
       return parse_secret_file (cli, text, error);
     case SKA_CODE:
       return parse_code (cli, arg, text, error);
-    case SKA_TEXT: default:
-      return g_utf8_validate (text, -1, NULL) ? g_variant_new_string (text) : fail_value (arg, text, "UTF-8", error);
+    case SKA_TEXT:
+    default:
+      return g_utf8_validate (text, -1, NULL) ? g_variant_new_string (text)
+                                              : fail_value (arg, text, "UTF-8", error);
     }
 }

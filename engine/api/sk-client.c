@@ -7,7 +7,8 @@
 #include "sk-session.h"
 #include "sk-worker.h"
 
-/* A command-line program has the home for a moment; an engine that starts has its socket a moment after the lock. */
+/* A command-line program has the home for a moment; an engine that starts has its socket a
+ * moment after the lock. */
 #define BUSY_US (5 * G_USEC_PER_SEC)
 #define BUSY_STEP_MS 40
 
@@ -17,16 +18,16 @@ struct _SkClient
   SkClientFlags flags;
   SkClientFunc report_func, lost_func;
   gpointer user_data;
-  SkWorker *worker;              /* of the control socket, or of a connection with reports */
+  SkWorker *worker; /* of the control socket, or of a connection with reports */
 
-  SkSession *session;            /* in this process */
-  GMutex lock;                   /* control, last */
+  SkSession *session; /* in this process */
+  GMutex lock; /* control, last */
   SkControl *control;
 
-  GDBusConnection *connection;   /* joined */
+  GDBusConnection *connection; /* joined */
   guint subscription;
   gulong closed;
-  GVariant *last;                /* latest report of a joined engine */
+  GVariant *last; /* latest report of a joined engine */
 };
 
 /* A job for the worker, with its result. */
@@ -64,7 +65,8 @@ static void
 serve (gpointer data)
 {
   Job *job = data;
-  SkControl *control = sk_control_new (job->self->session, job->self->home, (job->self->flags & SK_CLIENT_WATCH) != 0, job->error);
+  SkControl *control = sk_control_new (job->self->session, job->self->home,
+                                       (job->self->flags & SK_CLIENT_WATCH) != 0, job->error);
 
   job->done = control != NULL;
   g_mutex_lock (&job->self->lock);
@@ -88,7 +90,9 @@ stop_serving (gpointer data)
 static gboolean
 open_session (SkClient *self, const char *passphrase, GError **error)
 {
-  SkSessionOptions options = { .home = self->home, .passphrase = passphrase, .watch = (self->flags & SK_CLIENT_WATCH) != 0 };
+  SkSessionOptions options = { .home = self->home,
+                               .passphrase = passphrase,
+                               .watch = (self->flags & SK_CLIENT_WATCH) != 0 };
   Job job = { .self = self, .error = error };
 
   self->session = sk_session_open (&options, error);
@@ -105,8 +109,9 @@ open_session (SkClient *self, const char *passphrase, GError **error)
 /* --- joined --- */
 
 static void
-on_remote_report (GDBusConnection *connection, const char *sender, const char *path, const char *interface, const char *signal,
-                  GVariant *parameters, gpointer user_data)
+on_remote_report (GDBusConnection *connection, const char *sender, const char *path,
+                  const char *interface, const char *signal, GVariant *parameters,
+                  gpointer user_data)
 {
   SkClient *self = user_data;
   GVariant *report = NULL;
@@ -137,8 +142,9 @@ subscribe (SkClient *self)
   GVariant *report;
 
   self->closed = g_signal_connect (self->connection, "closed", G_CALLBACK (on_closed), self);
-  self->subscription = g_dbus_connection_signal_subscribe (self->connection, NULL, SK_CONTROL_INTERFACE, "Report", SK_CONTROL_PATH, NULL,
-                                                           G_DBUS_SIGNAL_FLAGS_NONE, on_remote_report, self, NULL);
+  self->subscription = g_dbus_connection_signal_subscribe (
+      self->connection, NULL, SK_CONTROL_INTERFACE, "Report", SK_CONTROL_PATH, NULL,
+      G_DBUS_SIGNAL_FLAGS_NONE, on_remote_report, self, NULL);
   report = sk_control_call (self->connection, "report", NULL, NULL, NULL, NULL, NULL);
   g_mutex_lock (&self->lock);
   if (self->last == NULL)
@@ -223,7 +229,8 @@ open_either (SkClient *self, const char *passphrase, GCancellable *cancellable, 
         return TRUE;
       if (local == NULL && open_session (self, passphrase, &local))
         return TRUE;
-      if (self->session != NULL || alone || !g_error_matches (local, SK_ERROR, SK_ERROR_BUSY) || g_get_monotonic_time () > end)
+      if (self->session != NULL || alone || !g_error_matches (local, SK_ERROR, SK_ERROR_BUSY)
+          || g_get_monotonic_time () > end)
         {
           g_propagate_error (error, g_steal_pointer (&local));
           return FALSE;
@@ -280,8 +287,8 @@ sk_client_is_remote (SkClient *self)
 }
 
 GVariant *
-sk_client_command (SkClient *self, const char *name, GVariant *args, SkClientProgressFunc progress, gpointer user_data,
-                   GCancellable *cancellable, GError **error)
+sk_client_command (SkClient *self, const char *name, GVariant *args, SkClientProgressFunc progress,
+                   gpointer user_data, GCancellable *cancellable, GError **error)
 {
   g_autoptr(GVariant) owned = args != NULL ? g_variant_ref_sink (args) : NULL;
   GError *local = NULL;
@@ -289,7 +296,8 @@ sk_client_command (SkClient *self, const char *name, GVariant *args, SkClientPro
 
   if (self->connection != NULL)
     return sk_control_call (self->connection, name, owned, progress, user_data, cancellable, error);
-  if ((self->flags & SK_CLIENT_WATCH) != 0 && (strcmp (name, "status") == 0 || strcmp (name, "report") == 0))
+  if ((self->flags & SK_CLIENT_WATCH) != 0
+      && (strcmp (name, "status") == 0 || strcmp (name, "report") == 0))
     {
       g_autoptr(GVariant) report = sk_session_report (self->session);
 
@@ -310,7 +318,8 @@ sk_client_report (SkClient *self)
   if (self->session != NULL)
     return sk_session_report (self->session);
   g_mutex_lock (&self->lock);
-  report = self->last != NULL ? g_variant_ref (self->last) : g_variant_ref_sink (g_variant_new ("a{sv}", NULL));
+  report = self->last != NULL ? g_variant_ref (self->last)
+                              : g_variant_ref_sink (g_variant_new ("a{sv}", NULL));
   g_mutex_unlock (&self->lock);
   return report;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One way to the engine of a home: over its control socket when an engine runs there, else in this process. Everything here blocks
- * and belongs on a task thread or in a command-line program; sk-engine.h is the same for a window. */
+/* One way to the engine of a home: over its control socket when an engine runs there, else in
+ * this process. Everything here blocks and belongs on a task thread or in a command-line
+ * program; sk-engine.h is the same for a window. */
 #pragma once
 #include <gio/gio.h>
 /* The error domain is part of what the app sees; its header needs nothing but GLib. */
@@ -32,7 +33,8 @@ typedef struct
 
 /* $XDG_DATA_HOME/skerry. (transfer full) */
 char *sk_client_default_home (void);
-/* Waits a few seconds for a home that another program has open for a moment; then SK_ERROR_BUSY names that process. */
+/* Waits a few seconds for a home that another program has open for a moment; then SK_ERROR_BUSY
+ * names that process. */
 SkClient *sk_client_open (const SkClientOptions *options, GCancellable *cancellable, GError **error);
 /* Cancels what runs. No function of the options is called afterwards. */
 void sk_client_close (SkClient *self);
@@ -42,5 +44,6 @@ gboolean sk_client_is_remote (SkClient *self);
 /* COMMANDS.md. @args floating is sunk. Several threads may command at once. (transfer full) */
 GVariant *sk_client_command (SkClient *self, const char *name, GVariant *args, SkClientProgressFunc progress, gpointer user_data,
                              GCancellable *cancellable, GError **error);
-/* The latest report; does not wait, but for the first time in a joined engine. Needs .report in the options when joined. (transfer full) */
+/* The latest report; does not wait, but for the first time in a joined engine. Needs .report in
+ * the options when joined. (transfer full) */
 GVariant *sk_client_report (SkClient *self);

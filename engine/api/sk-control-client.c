@@ -15,8 +15,8 @@
 static gboolean
 nobody_there (const GError *error)
 {
-  return g_error_matches (error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND) ||
-         g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CONNECTION_REFUSED);
+  return g_error_matches (error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND)
+         || g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CONNECTION_REFUSED);
 }
 
 static GSocketConnection *
@@ -28,7 +28,8 @@ connect_socket (const char *path, GCancellable *cancellable, GError **error)
   g_autoptr(GCredentials) credentials = NULL;
   g_autoptr(GError) local = NULL;
 
-  connection = g_socket_client_connect (client, G_SOCKET_CONNECTABLE (address), cancellable, &local);
+  connection
+      = g_socket_client_connect (client, G_SOCKET_CONNECTABLE (address), cancellable, &local);
   if (connection == NULL)
     {
       if (g_error_matches (local, G_IO_ERROR, G_IO_ERROR_CANCELLED))
@@ -63,8 +64,9 @@ sk_control_connect (const char *home, GCancellable *cancellable, GError **error)
   close (dir);
   if (stream == NULL)
     return NULL;
-  connection = g_dbus_connection_new_sync (G_IO_STREAM (stream), NULL, G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT, NULL, cancellable,
-                                           &local);
+  connection = g_dbus_connection_new_sync (G_IO_STREAM (stream), NULL,
+                                           G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT, NULL,
+                                           cancellable, &local);
   /* The engine ended between accepting and answering: the same as nobody there. */
   if (connection == NULL && g_cancellable_is_cancelled (cancellable))
     sk_fail (error, SK_ERROR_CANCELLED, "Cancelled");
@@ -88,8 +90,8 @@ typedef struct
 } Wait;
 
 static void
-on_progress (GDBusConnection *connection, const char *sender, const char *path, const char *interface, const char *signal,
-             GVariant *parameters, gpointer user_data)
+on_progress (GDBusConnection *connection, const char *sender, const char *path,
+             const char *interface, const char *signal, GVariant *parameters, gpointer user_data)
 {
   Wait *wait = user_data;
   g_autoptr(GVariant) progress = NULL;
@@ -107,7 +109,8 @@ on_reply (GObject *source, GAsyncResult *result, gpointer user_data)
 {
   Wait *wait = user_data;
 
-  wait->reply = g_dbus_connection_send_message_with_reply_finish (G_DBUS_CONNECTION (source), result, &wait->error);
+  wait->reply = g_dbus_connection_send_message_with_reply_finish (G_DBUS_CONNECTION (source),
+                                                                  result, &wait->error);
   wait->done = TRUE;
 }
 
@@ -126,8 +129,9 @@ on_cancelled (GCancellable *cancellable, gpointer user_data)
 {
   Wait *wait = user_data;
 
-  g_dbus_connection_call (wait->connection, NULL, SK_CONTROL_PATH, SK_CONTROL_INTERFACE, "Cancel", g_variant_new ("(u)", wait->serial),
-                          NULL, G_DBUS_CALL_FLAGS_NONE, -1, NULL, NULL, NULL);
+  g_dbus_connection_call (wait->connection, NULL, SK_CONTROL_PATH, SK_CONTROL_INTERFACE, "Cancel",
+                          g_variant_new ("(u)", wait->serial), NULL, G_DBUS_CALL_FLAGS_NONE, -1,
+                          NULL, NULL, NULL);
   return G_SOURCE_REMOVE;
 }
 
@@ -199,18 +203,21 @@ take_reply (Wait *wait, GError **error)
 static GDBusMessage *
 build_call (const char *name, GVariant *args)
 {
-  GDBusMessage *message = g_dbus_message_new_method_call (NULL, SK_CONTROL_PATH, SK_CONTROL_INTERFACE, "Call");
+  GDBusMessage *message
+      = g_dbus_message_new_method_call (NULL, SK_CONTROL_PATH, SK_CONTROL_INTERFACE, "Call");
 
   g_dbus_message_set_body (message, g_variant_new ("(s@a{sv})", name, args));
   return message;
 }
 
 GVariant *
-sk_control_call (GDBusConnection *connection, const char *name, GVariant *args, SkProgressFunc progress, gpointer user_data,
-                 GCancellable *cancellable, GError **error)
+sk_control_call (GDBusConnection *connection, const char *name, GVariant *args,
+                 SkProgressFunc progress, gpointer user_data, GCancellable *cancellable,
+                 GError **error)
 {
   g_autoptr(GMainContext) context = g_main_context_new ();
-  g_autoptr(GVariant) owned = g_variant_ref_sink (args != NULL ? args : g_variant_new ("a{sv}", NULL));
+  g_autoptr(GVariant) owned
+      = g_variant_ref_sink (args != NULL ? args : g_variant_new ("a{sv}", NULL));
   g_autoptr(GDBusMessage) message = build_call (name, owned);
   g_autoptr(GCancellable) abandon = g_cancellable_new ();
   Wait wait = { .connection = connection, .progress = progress, .user_data = user_data };
@@ -219,10 +226,11 @@ sk_control_call (GDBusConnection *connection, const char *name, GVariant *args, 
 
   g_main_context_push_thread_default (context);
   if (progress != NULL)
-    subscription = g_dbus_connection_signal_subscribe (connection, NULL, SK_CONTROL_INTERFACE, "Progress", SK_CONTROL_PATH, NULL,
-                                                       G_DBUS_SIGNAL_FLAGS_NONE, on_progress, &wait, NULL);
-  g_dbus_connection_send_message_with_reply (connection, message, G_DBUS_SEND_MESSAGE_FLAGS_NONE, G_MAXINT, &wait.serial, abandon, on_reply,
-                                             &wait);
+    subscription = g_dbus_connection_signal_subscribe (
+        connection, NULL, SK_CONTROL_INTERFACE, "Progress", SK_CONTROL_PATH, NULL,
+        G_DBUS_SIGNAL_FLAGS_NONE, on_progress, &wait, NULL);
+  g_dbus_connection_send_message_with_reply (connection, message, G_DBUS_SEND_MESSAGE_FLAGS_NONE,
+                                             G_MAXINT, &wait.serial, abandon, on_reply, &wait);
   wait_for_reply (&wait, context, cancellable);
   if (!wait.done)
     {
@@ -234,7 +242,8 @@ sk_control_call (GDBusConnection *connection, const char *name, GVariant *args, 
     }
   if (subscription != 0)
     g_dbus_connection_signal_unsubscribe (connection, subscription);
-  /* Signals that are still queued hold a reference to the subscription and run before this context ends. */
+  /* Signals that are still queued hold a reference to the subscription and run before this
+   * context ends. */
   while (g_main_context_iteration (context, FALSE))
     ;
   g_main_context_pop_thread_default (context);

@@ -16,20 +16,21 @@
 /* Connections at once; each costs a few descriptors, and only our own user can make them. */
 #define CLIENTS_MAX 64
 
-static const char introspection[] =
-  "<node><interface name='" SK_CONTROL_INTERFACE "'>"
-  "<method name='Call'><arg type='s' direction='in'/><arg type='a{sv}' direction='in'/><arg type='a{sv}' direction='out'/></method>"
-  "<method name='Cancel'><arg type='u' direction='in'/></method>"
-  "<signal name='Progress'><arg type='u'/><arg type='a{sv}'/></signal>"
-  "<signal name='Report'><arg type='a{sv}'/></signal>"
-  "</interface></node>";
+static const char introspection[]
+    = "<node><interface name='" SK_CONTROL_INTERFACE "'>"
+      "<method name='Call'><arg type='s' direction='in'/><arg type='a{sv}' direction='in'/><arg "
+      "type='a{sv}' direction='out'/></method>"
+      "<method name='Cancel'><arg type='u' direction='in'/></method>"
+      "<signal name='Progress'><arg type='u'/><arg type='a{sv}'/></signal>"
+      "<signal name='Report'><arg type='a{sv}'/></signal>"
+      "</interface></node>";
 
 typedef struct
 {
   GDBusConnection *connection;
   gulong closed;
   guint object;
-  gboolean wants_reports;        /* under the lock */
+  gboolean wants_reports; /* under the lock */
 } Client;
 
 typedef struct
@@ -52,9 +53,9 @@ struct _SkControl
   GThreadPool *pool;
   gboolean watching, stopping;
 
-  GMutex lock;                   /* clients, calls */
+  GMutex lock; /* clients, calls */
   GPtrArray *clients;
-  GPtrArray *calls;              /* borrowed; a call takes itself out */
+  GPtrArray *calls; /* borrowed; a call takes itself out */
 };
 
 /* --- errors over D-Bus --- */
@@ -87,7 +88,8 @@ sk_control_register_errors (void)
   if (!g_once_init_enter (&done))
     return;
   for (guint i = 0; i < G_N_ELEMENTS (error_entries); i++)
-    g_dbus_error_register_error (SK_ERROR, error_entries[i].error_code, error_entries[i].dbus_error_name);
+    g_dbus_error_register_error (SK_ERROR, error_entries[i].error_code,
+                                 error_entries[i].dbus_error_name);
   g_once_init_leave (&done, 1);
 }
 
@@ -99,7 +101,8 @@ sk_control_own_error (GError *error)
 
   if (error->domain == SK_ERROR)
     return error;
-  own = g_error_new_literal (SK_ERROR, cancelled ? SK_ERROR_CANCELLED : SK_ERROR_FAILED, cancelled ? "Cancelled" : error->message);
+  own = g_error_new_literal (SK_ERROR, cancelled ? SK_ERROR_CANCELLED : SK_ERROR_FAILED,
+                             cancelled ? "Cancelled" : error->message);
   g_error_free (error);
   return own;
 }
@@ -135,8 +138,9 @@ on_progress (GVariant *progress, gpointer user_data)
   Call *call = user_data;
   g_autoptr(GVariant) owned = g_variant_ref_sink (progress);
 
-  g_dbus_connection_emit_signal (call->connection, NULL, SK_CONTROL_PATH, SK_CONTROL_INTERFACE, "Progress",
-                                 g_variant_new ("(u@a{sv})", call->serial, owned), NULL);
+  g_dbus_connection_emit_signal (call->connection, NULL, SK_CONTROL_PATH, SK_CONTROL_INTERFACE,
+                                 "Progress", g_variant_new ("(u@a{sv})", call->serial, owned),
+                                 NULL);
 }
 
 /* Task thread. */
@@ -152,7 +156,8 @@ run_call (gpointer data, gpointer user_data)
   if (g_cancellable_is_cancelled (call->cancellable))
     sk_fail (&error, SK_ERROR_CANCELLED, "The command was cancelled before it began");
   else
-    reply = sk_session_command (self->session, call->name, call->args, on_progress, call, call->cancellable, &error);
+    reply = sk_session_command (self->session, call->name, call->args, on_progress, call,
+                                call->cancellable, &error);
 
   g_mutex_lock (&self->lock);
   g_ptr_array_remove_fast (self->calls, call);
@@ -161,7 +166,8 @@ run_call (gpointer data, gpointer user_data)
   if (reply != NULL)
     g_dbus_method_invocation_return_value (invocation, g_variant_new ("(@a{sv})", reply));
   else
-    g_dbus_method_invocation_take_error (invocation, sk_control_own_error (g_steal_pointer (&error)));
+    g_dbus_method_invocation_take_error (invocation,
+                                         sk_control_own_error (g_steal_pointer (&error)));
   call_free (call);
 }
 
@@ -213,10 +219,12 @@ start_call (SkControl *self, GVariant *parameters, GDBusMethodInvocation *invoca
   g_variant_get (parameters, "(&s@a{sv})", &name, &args);
   if (self->stopping)
     {
-      g_dbus_method_invocation_take_error (invocation, g_error_new_literal (SK_ERROR, SK_ERROR_BUSY, "The engine is about to end"));
+      g_dbus_method_invocation_take_error (
+          invocation, g_error_new_literal (SK_ERROR, SK_ERROR_BUSY, "The engine is about to end"));
       return;
     }
-  if ((strcmp (name, "status") == 0 || strcmp (name, "report") == 0) && answer_report (self, name, invocation))
+  if ((strcmp (name, "status") == 0 || strcmp (name, "report") == 0)
+      && answer_report (self, name, invocation))
     return;
   call = g_new0 (Call, 1);
   call->connection = g_object_ref (g_dbus_method_invocation_get_connection (invocation));
@@ -242,7 +250,8 @@ cancel_calls (SkControl *self, GDBusConnection *connection, guint32 serial)
     {
       Call *call = g_ptr_array_index (self->calls, i);
 
-      if ((connection == NULL || call->connection == connection) && (serial == 0 || call->serial == serial))
+      if ((connection == NULL || call->connection == connection)
+          && (serial == 0 || call->serial == serial))
         g_ptr_array_add (found, g_object_ref (call->cancellable));
     }
   g_mutex_unlock (&self->lock);
@@ -252,8 +261,9 @@ cancel_calls (SkControl *self, GDBusConnection *connection, guint32 serial)
 }
 
 static void
-on_method (GDBusConnection *connection, const char *sender, const char *path, const char *interface, const char *method,
-           GVariant *parameters, GDBusMethodInvocation *invocation, gpointer user_data)
+on_method (GDBusConnection *connection, const char *sender, const char *path, const char *interface,
+           const char *method, GVariant *parameters, GDBusMethodInvocation *invocation,
+           gpointer user_data)
 {
   SkControl *self = user_data;
   guint32 serial;
@@ -278,7 +288,8 @@ client_free (gpointer data)
 {
   Client *client = data;
 
-  /* A call that waits in the context is then answered by GIO, and never sees the control that is gone. */
+  /* A call that waits in the context is then answered by GIO, and never sees the control that is
+   * gone. */
   g_dbus_connection_unregister_object (client->connection, client->object);
   g_signal_handler_disconnect (client->connection, client->closed);
   g_object_unref (client->connection);
@@ -309,7 +320,8 @@ on_new_connection (GDBusServer *server, GDBusConnection *connection, gpointer us
 
   if (self->stopping || self->clients->len >= CLIENTS_MAX)
     return FALSE;
-  object = g_dbus_connection_register_object (connection, SK_CONTROL_PATH, self->node->interfaces[0], &vtable, self, NULL, &error);
+  object = g_dbus_connection_register_object (
+      connection, SK_CONTROL_PATH, self->node->interfaces[0], &vtable, self, NULL, &error);
   if (object == 0)
     {
       g_warning ("The control socket could not serve a connection: %s", error->message);
@@ -333,7 +345,8 @@ on_allow_mechanism (GDBusAuthObserver *observer, const char *mechanism, gpointer
 
 /* A thread of the server. */
 static gboolean
-on_authorize (GDBusAuthObserver *observer, GIOStream *stream, GCredentials *credentials, gpointer user_data)
+on_authorize (GDBusAuthObserver *observer, GIOStream *stream, GCredentials *credentials,
+              gpointer user_data)
 {
   return credentials != NULL && g_credentials_get_unix_user (credentials, NULL) == geteuid ();
 }
@@ -350,13 +363,17 @@ listen_at (SkControl *self, GError **error)
   g_signal_connect (observer, "allow-mechanism", G_CALLBACK (on_allow_mechanism), NULL);
   g_signal_connect (observer, "authorize-authenticated-peer", G_CALLBACK (on_authorize), NULL);
   if (g_unlink (self->path) != 0 && errno != ENOENT)
-    return sk_fail (error, SK_ERROR_IO, "Cannot remove the old control socket of the home: %s", g_strerror (errno));
-  self->server = g_dbus_server_new_sync (address, G_DBUS_SERVER_FLAGS_AUTHENTICATION_REQUIRE_SAME_USER, guid, observer, NULL, &local);
+    return sk_fail (error, SK_ERROR_IO, "Cannot remove the old control socket of the home: %s",
+                    g_strerror (errno));
+  self->server = g_dbus_server_new_sync (
+      address, G_DBUS_SERVER_FLAGS_AUTHENTICATION_REQUIRE_SAME_USER, guid, observer, NULL, &local);
   if (self->server == NULL)
-    return sk_fail (error, SK_ERROR_IO, "Cannot make the control socket of the home: %s", local->message);
+    return sk_fail (error, SK_ERROR_IO, "Cannot make the control socket of the home: %s",
+                    local->message);
   /* Until here the 0700 of the home keeps others out; the process's umask is not ours to change. */
   if (g_chmod (self->path, 0600) != 0)
-    return sk_fail (error, SK_ERROR_IO, "Cannot protect the control socket of the home: %s", g_strerror (errno));
+    return sk_fail (error, SK_ERROR_IO, "Cannot protect the control socket of the home: %s",
+                    g_strerror (errno));
   g_signal_connect (self->server, "new-connection", G_CALLBACK (on_new_connection), self);
   g_dbus_server_start (self->server);
   return TRUE;
@@ -403,7 +420,8 @@ on_flush_limit (gpointer user_data)
   return G_SOURCE_REMOVE;
 }
 
-/* Closing drops what was not written yet, so the last answers are flushed first; a peer that reads nothing gets a second. */
+/* Closing drops what was not written yet, so the last answers are flushed first; a peer that
+ * reads nothing gets a second. */
 static void
 flush_clients (GPtrArray *clients)
 {
@@ -491,6 +509,7 @@ sk_control_report_changed (SkControl *self)
     return;
   report = sk_session_report (self->session);
   for (guint i = 0; i < wanting->len; i++)
-    g_dbus_connection_emit_signal (g_ptr_array_index (wanting, i), NULL, SK_CONTROL_PATH, SK_CONTROL_INTERFACE, "Report",
+    g_dbus_connection_emit_signal (g_ptr_array_index (wanting, i), NULL, SK_CONTROL_PATH,
+                                   SK_CONTROL_INTERFACE, "Report",
                                    g_variant_new ("(@a{sv})", report), NULL);
 }

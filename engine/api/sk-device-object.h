@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A device of the vault as the app sees it. Properties: id, name, state, via, added-by (strings); self (boolean); last-seen, added (times);
- * up-rate, down-rate (numbers). */
+/* A device of the vault as the app sees it. Properties: id, name, state, via, added-by
+ * (strings); self (boolean); last-seen, added (times); up-rate, down-rate (numbers). */
 #pragma once
 #include "sk-item.h"
 

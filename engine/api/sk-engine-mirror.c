@@ -8,9 +8,19 @@
 #include "sk-issue.h"
 #include "sk-storage-object.h"
 
-enum { FOLDERS, DEVICES, STORAGES, ISSUES, N_LISTS };
+enum
+{
+  FOLDERS,
+  DEVICES,
+  STORAGES,
+  ISSUES,
+  N_LISTS
+};
 
-struct _SkMirror { GListStore *stores[N_LISTS]; };
+struct _SkMirror
+{
+  GListStore *stores[N_LISTS];
+};
 
 static const char *const keys[N_LISTS] = { "folders", "devices", "storages", "issues" };
 
@@ -108,7 +118,8 @@ remove_gone (GListStore *store, GHashTable *wanted)
     {
       guint start = end;
 
-      while (start > 0 && !g_hash_table_contains (wanted, sk_item_get_id (item_at (store, start - 1))))
+      while (start > 0
+             && !g_hash_table_contains (wanted, sk_item_get_id (item_at (store, start - 1))))
         start--;
       if (start < end)
         g_list_store_splice (store, start, end - start, NULL, 0);
@@ -135,9 +146,11 @@ present_ids (GListStore *store)
   return present;
 }
 
-/* Elements @from.. that are new, up to one that is there already: they come in one splice. Returns how many. */
+/* Elements @from.. that are new, up to one that is there already: they come in one splice.
+ * Returns how many. */
 static guint
-insert_run (GListStore *store, guint position, GPtrArray *ids, GPtrArray *dictionaries, guint from, GHashTable *present)
+insert_run (GListStore *store, guint position, GPtrArray *ids, GPtrArray *dictionaries, guint from,
+            GHashTable *present)
 {
   g_autoptr(GPtrArray) items = g_ptr_array_new_with_free_func (g_object_unref);
 
@@ -194,10 +207,12 @@ sk_mirror_apply (SkMirror *self, GVariant *report)
 {
   for (guint i = 0; i < N_LISTS; i++)
     {
-      g_autoptr(GVariant) list = g_variant_lookup_value (report, keys[i], G_VARIANT_TYPE ("aa{sv}"));
+      g_autoptr(GVariant) list
+          = g_variant_lookup_value (report, keys[i], G_VARIANT_TYPE ("aa{sv}"));
       g_autoptr(GHashTable) wanted = g_hash_table_new (g_str_hash, g_str_equal);
       g_autoptr(GPtrArray) ids = g_ptr_array_new_with_free_func (g_free);
-      g_autoptr(GPtrArray) dictionaries = g_ptr_array_new_with_free_func ((GDestroyNotify) g_variant_unref);
+      g_autoptr(GPtrArray) dictionaries
+          = g_ptr_array_new_with_free_func ((GDestroyNotify) g_variant_unref);
 
       for (gsize k = 0; list != NULL && k < g_variant_n_children (list); k++)
         {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Lists of mirror objects, brought to what a report says by exact splices. The only writer of the objects' fields. Main thread only. */
+/* Lists of mirror objects, brought to what a report says by exact splices. The only writer of
+ * the objects' fields. Main thread only. */
 #pragma once
 #include <gio/gio.h>
 

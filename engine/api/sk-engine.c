@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The client (sk-client.h) blocks, so it is opened, commanded and closed on threads; everything they have to say comes back through one
- * mailbox. Main owns the object, the mirror and the lists; no thread touches them or drops a last reference. */
+/* The client (sk-client.h) blocks, so it is opened, commanded and closed on threads; everything
+ * they have to say comes back through one mailbox. Main owns the object, the mirror and the
+ * lists; no thread touches them or drops a last reference. */
 #include "sk-engine.h"
 
 #include <string.h>
 
-#include "sk-client.h"
 #include "sk-engine-mirror.h"
-#include "sk-mailbox.h"
+#include "sk-engine-thread.h"
 
 #define COMMANDS_MAX 8
 
@@ -23,53 +23,19 @@ G_DEFINE_ENUM_TYPE (SkEngineState, sk_engine_state,
                     G_DEFINE_ENUM_VALUE (SK_STATE_STOPPED, "stopped"),
                     G_DEFINE_ENUM_VALUE (SK_STATE_FAILED, "failed"))
 
-/* What the threads hold of the engine: outlives it, and never leads back to it but through the mailbox. */
-typedef struct
-{
-  gatomicrefcount refs;
-  SkMailbox *box;
-  int report_pending;            /* atomic */
-} Link;
-
-typedef enum { SAYS_OPENED, SAYS_REPORT, SAYS_LOST, SAYS_PROGRESS, SAYS_REPLY, SAYS_CLOSED } Says;
-
-typedef struct
-{
-  Says says;
-  SkClient *client;              /* OPENED, or NULL with @error */
-  GError *error;
-  GTask *task;                   /* PROGRESS, REPLY: borrowed from the command, which lives until its reply is handled */
-  GVariant *value;
-} Message;
-
-/* One command on its way. Belongs to the task. */
-typedef struct
-{
-  Link *link;
-  SkClient *client;
-  GTask *task;
-  char *name;
-  GVariant *args;
-  GCancellable *cancellable;     /* of its own; follows the caller's */
-  GCancellable *callers;
-  gulong handler;
-  SkEngineProgressFunc progress;
-  gpointer progress_data;
-} Command;
-
 struct _SkEngine
 {
   GObject parent_instance;
   char *home;
-  Link *link;
+  SkEngineLink *link;
   SkMirror *mirror;
   SkClient *client;
   GThreadPool *pool;
-  GCancellable *opening;         /* while a thread opens */
-  GPtrArray *commands;           /* Command, borrowed */
-  GPtrArray *stops;              /* GTask */
+  GCancellable *opening; /* while a thread opens */
+  GPtrArray *commands; /* SkEngineCommand, borrowed */
+  GPtrArray *stops; /* GTask */
   gboolean stopping, reopen;
-  gboolean lost_early;           /* the engine that is being joined has ended already */
+  gboolean lost_early; /* the engine that is being joined has ended already */
 
   SkEngineState state;
   char *message, *vault_name, *device_name, *keys_warning;
@@ -80,146 +46,25 @@ struct _SkEngine
 
 enum
 {
-  PROP_0, PROP_STATE, PROP_MESSAGE, PROP_VAULT_NAME, PROP_DEVICE_NAME, PROP_UP, PROP_DOWN, PROP_N_ISSUES, PROP_PAUSED, PROP_LEFT_FILES,
-  PROP_LEFT_BYTES, PROP_LEFT_SECONDS, PROP_KEYS_WARNING, PROP_JOINED, N_PROPS
+  PROP_0,
+  PROP_STATE,
+  PROP_MESSAGE,
+  PROP_VAULT_NAME,
+  PROP_DEVICE_NAME,
+  PROP_UP,
+  PROP_DOWN,
+  PROP_N_ISSUES,
+  PROP_PAUSED,
+  PROP_LEFT_FILES,
+  PROP_LEFT_BYTES,
+  PROP_LEFT_SECONDS,
+  PROP_KEYS_WARNING,
+  PROP_JOINED,
+  N_PROPS
 };
 static GParamSpec *properties[N_PROPS];
 
 G_DEFINE_FINAL_TYPE (SkEngine, sk_engine, G_TYPE_OBJECT)
-
-/* --- link and messages --- */
-
-static Link *
-link_ref (Link *self)
-{
-  g_atomic_ref_count_inc (&self->refs);
-  return self;
-}
-
-static void
-link_unref (Link *self)
-{
-  if (!g_atomic_ref_count_dec (&self->refs))
-    return;
-  sk_mailbox_unref (self->box);
-  g_free (self);
-}
-
-static gpointer
-close_client (gpointer data)
-{
-  sk_client_close (data);
-  return NULL;
-}
-
-/* Any thread. A client that nobody took is closed, but not here: this may be the main thread. */
-static void
-message_free (gpointer data)
-{
-  Message *message = data;
-
-  if (message->client != NULL)
-    g_thread_unref (g_thread_new ("skerry-close", close_client, message->client));
-  g_clear_error (&message->error);
-  g_clear_pointer (&message->value, g_variant_unref);
-  g_free (message);
-}
-
-static void
-say (Link *link, Says says, SkClient *client, GError *error, GTask *task, GVariant *value)
-{
-  Message *message = g_new0 (Message, 1);
-
-  message->says = says;
-  message->client = client;
-  message->error = error;
-  message->task = task;
-  message->value = value;
-  sk_mailbox_push (link->box, message);
-}
-
-/* --- threads --- */
-
-/* A thread of the client. One waiting message stands for any number of reports. */
-static void
-on_report (gpointer data)
-{
-  Link *link = data;
-
-  if (g_atomic_int_compare_and_exchange (&link->report_pending, 0, 1))
-    say (link, SAYS_REPORT, NULL, NULL, NULL, NULL);
-}
-
-/* A thread of the client. */
-static void
-on_lost (gpointer data)
-{
-  say (data, SAYS_LOST, NULL, NULL, NULL, NULL);
-}
-
-typedef struct { Link *link; char *home, *passphrase; GCancellable *cancellable; } Opening;
-
-static gpointer
-open_thread (gpointer data)
-{
-  Opening *opening = data;
-  SkClientOptions options = { .home = opening->home, .passphrase = opening->passphrase, .flags = SK_CLIENT_WATCH | SK_CLIENT_SERVE,
-                              .report = on_report, .lost = on_lost, .user_data = opening->link };
-  GError *error = NULL;
-  SkClient *client = sk_client_open (&options, opening->cancellable, &error);
-
-  say (opening->link, SAYS_OPENED, client, error, NULL, NULL);
-  if (opening->passphrase != NULL)
-    explicit_bzero (opening->passphrase, strlen (opening->passphrase));
-  g_free (opening->passphrase);
-  g_free (opening->home);
-  g_object_unref (opening->cancellable);
-  link_unref (opening->link);
-  g_free (opening);
-  return NULL;
-}
-
-typedef struct { Link *link; SkClient *client; GThreadPool *pool; } Closing;
-
-/* The commands first: they use the client. */
-static gpointer
-close_thread (gpointer data)
-{
-  Closing *closing = data;
-
-  if (closing->pool != NULL)
-    g_thread_pool_free (closing->pool, FALSE, TRUE);
-  sk_client_close (closing->client);
-  say (closing->link, SAYS_CLOSED, NULL, NULL, NULL, NULL);
-  link_unref (closing->link);
-  g_free (closing);
-  return NULL;
-}
-
-/* A thread of the client, or of the pool. */
-static void
-on_progress (GVariant *progress, gpointer data)
-{
-  Command *command = data;
-
-  say (command->link, SAYS_PROGRESS, NULL, NULL, command->task, g_variant_ref_sink (progress));
-}
-
-/* A thread of the pool. */
-static void
-run_command (gpointer data, gpointer unused)
-{
-  Command *command = data;
-  GError *error = NULL;
-  GVariant *reply = NULL;
-
-  if (g_cancellable_is_cancelled (command->cancellable))
-    sk_fail (&error, SK_ERROR_CANCELLED, "The command was cancelled before it began");
-  else
-    reply = sk_client_command (command->client, command->name, command->args, command->progress != NULL ? on_progress : NULL, command,
-                               command->cancellable, &error);
-  say (command->link, SAYS_REPLY, NULL, error, command->task, reply);
-}
 
 /* --- state (main) --- */
 
@@ -334,28 +179,28 @@ apply_report (SkEngine *self)
 static void
 start_opening (SkEngine *self, const char *passphrase)
 {
-  Opening *opening = g_new0 (Opening, 1);
+  SkEngineOpening *opening = g_new0 (SkEngineOpening, 1);
 
   self->opening = g_cancellable_new ();
-  opening->link = link_ref (self->link);
+  opening->link = sk_engine_link_ref (self->link);
   opening->home = g_strdup (self->home);
   opening->passphrase = g_strdup (passphrase);
   opening->cancellable = g_object_ref (self->opening);
   set_state (self, SK_STATE_STARTING, "");
-  g_thread_unref (g_thread_new ("skerry-open", open_thread, opening));
+  g_thread_unref (g_thread_new ("skerry-open", sk_engine_open_thread, opening));
 }
 
 static void
 start_closing (SkEngine *self)
 {
-  Closing *closing = g_new0 (Closing, 1);
+  SkEngineClosing *closing = g_new0 (SkEngineClosing, 1);
 
   for (guint i = 0; i < self->commands->len; i++)
-    g_cancellable_cancel (((Command *) self->commands->pdata[i])->cancellable);
-  closing->link = link_ref (self->link);
+    g_cancellable_cancel (((SkEngineCommand *) self->commands->pdata[i])->cancellable);
+  closing->link = sk_engine_link_ref (self->link);
   closing->client = g_steal_pointer (&self->client);
   closing->pool = g_steal_pointer (&self->pool);
-  g_thread_unref (g_thread_new ("skerry-close", close_thread, closing));
+  g_thread_unref (g_thread_new ("skerry-close", sk_engine_close_thread, closing));
 }
 
 static void
@@ -382,7 +227,7 @@ handle_lost (SkEngine *self)
 }
 
 static void
-handle_opened (SkEngine *self, Message *message)
+handle_opened (SkEngine *self, SkEngineMessage *message)
 {
   gboolean lost = self->lost_early;
 
@@ -395,12 +240,15 @@ handle_opened (SkEngine *self, Message *message)
     handle_lost (self);
   else if (self->client != NULL)
     {
-      self->pool = g_thread_pool_new (run_command, NULL, COMMANDS_MAX, FALSE, NULL);
+      self->pool = g_thread_pool_new (sk_engine_run_command, NULL, COMMANDS_MAX, FALSE, NULL);
       set_flag (self, &self->joined, sk_client_is_remote (self->client), PROP_JOINED);
       apply_report (self);
     }
   else
-    set_state (self, g_error_matches (message->error, SK_ERROR, SK_ERROR_WRONG_KEY) ? SK_STATE_LOCKED : SK_STATE_FAILED, message->error->message);
+    set_state (self,
+               g_error_matches (message->error, SK_ERROR, SK_ERROR_WRONG_KEY) ? SK_STATE_LOCKED
+                                                                              : SK_STATE_FAILED,
+               message->error->message);
 }
 
 static void
@@ -420,12 +268,12 @@ handle_closed (SkEngine *self)
 static void
 command_free (gpointer data)
 {
-  Command *command = data;
+  SkEngineCommand *command = data;
 
   g_clear_object (&command->callers);
   g_object_unref (command->cancellable);
   g_variant_unref (command->args);
-  link_unref (command->link);
+  sk_engine_link_unref (command->link);
   g_free (command->name);
   g_free (command);
 }
@@ -438,35 +286,39 @@ on_caller_cancelled (GCancellable *callers, gpointer data)
 }
 
 static void
-handle_reply (SkEngine *self, Message *message)
+handle_reply (SkEngine *self, SkEngineMessage *message)
 {
   g_autoptr(GTask) task = message->task;
-  Command *command = g_task_get_task_data (task);
+  SkEngineCommand *command = g_task_get_task_data (task);
 
   g_ptr_array_remove_fast (self->commands, command);
   if (command->callers != NULL)
     g_cancellable_disconnect (command->callers, command->handler);
   if (message->value != NULL)
-    g_task_return_pointer (task, g_steal_pointer (&message->value), (GDestroyNotify) g_variant_unref);
+    g_task_return_pointer (task, g_steal_pointer (&message->value),
+                           (GDestroyNotify) g_variant_unref);
   else
     g_task_return_error (task, g_steal_pointer (&message->error));
 }
 
 static void
-handle_progress (Message *message)
+handle_progress (SkEngineMessage *message)
 {
-  Command *command = g_task_get_task_data (message->task);
+  SkEngineCommand *command = g_task_get_task_data (message->task);
 
   command->progress (message->value, command->progress_data);
 }
 
 void
-sk_engine_command_progress_async (SkEngine *self, const char *name, GVariant *args, GCancellable *cancellable, SkEngineProgressFunc progress,
-                                  gpointer progress_data, GAsyncReadyCallback callback, gpointer user_data)
+sk_engine_command_progress_async (SkEngine *self, const char *name, GVariant *args,
+                                  GCancellable *cancellable, SkEngineProgressFunc progress,
+                                  gpointer progress_data, GAsyncReadyCallback callback,
+                                  gpointer user_data)
 {
-  g_autoptr(GVariant) owned = g_variant_ref_sink (args != NULL ? args : g_variant_new ("a{sv}", NULL));
+  g_autoptr(GVariant) owned
+      = g_variant_ref_sink (args != NULL ? args : g_variant_new ("a{sv}", NULL));
   g_autoptr(GTask) task = NULL;
-  Command *command;
+  SkEngineCommand *command;
 
   g_return_if_fail (SK_IS_ENGINE (self));
   task = g_task_new (self, cancellable, callback, user_data);
@@ -478,8 +330,8 @@ sk_engine_command_progress_async (SkEngine *self, const char *name, GVariant *ar
       g_task_return_new_error (task, SK_ERROR, SK_ERROR_BUSY, "The engine is not open yet");
       return;
     }
-  command = g_new0 (Command, 1);
-  command->link = link_ref (self->link);
+  command = g_new0 (SkEngineCommand, 1);
+  command->link = sk_engine_link_ref (self->link);
   command->client = self->client;
   command->task = task;
   command->name = g_strdup (name);
@@ -491,7 +343,9 @@ sk_engine_command_progress_async (SkEngine *self, const char *name, GVariant *ar
   if (cancellable != NULL)
     {
       command->callers = g_object_ref (cancellable);
-      command->handler = g_cancellable_connect (cancellable, G_CALLBACK (on_caller_cancelled), g_object_ref (command->cancellable), g_object_unref);
+      command->handler
+          = g_cancellable_connect (cancellable, G_CALLBACK (on_caller_cancelled),
+                                   g_object_ref (command->cancellable), g_object_unref);
     }
   g_ptr_array_add (self->commands, command);
   g_thread_pool_push (self->pool, command, NULL);
@@ -500,7 +354,9 @@ sk_engine_command_progress_async (SkEngine *self, const char *name, GVariant *ar
 }
 
 void
-sk_engine_command_async (SkEngine *self, const char *name, GVariant *args, GCancellable *cancellable, GAsyncReadyCallback callback, gpointer user_data)
+sk_engine_command_async (SkEngine *self, const char *name, GVariant *args,
+                         GCancellable *cancellable, GAsyncReadyCallback callback,
+                         gpointer user_data)
 {
   sk_engine_command_progress_async (self, name, args, cancellable, NULL, NULL, callback, user_data);
 }
@@ -517,7 +373,7 @@ sk_engine_command_finish (SkEngine *self, GAsyncResult *result, GError **error)
 static void
 on_message (gpointer data, gpointer user_data)
 {
-  Message *message = data;
+  SkEngineMessage *message = data;
   g_autoptr(SkEngine) self = g_object_ref (SK_ENGINE (user_data));
 
   switch (message->says)
@@ -539,10 +395,11 @@ on_message (gpointer data, gpointer user_data)
     case SAYS_REPLY:
       handle_reply (self, message);
       break;
-    case SAYS_CLOSED: default:
+    case SAYS_CLOSED:
+    default:
       handle_closed (self);
     }
-  message_free (message);
+  sk_engine_message_free (message);
 }
 
 /* --- public --- */
@@ -629,20 +486,47 @@ sk_engine_get_property (GObject *object, guint id, GValue *value, GParamSpec *ps
 
   switch (id)
     {
-    case PROP_STATE: g_value_set_enum (value, (int) self->state); break;
-    case PROP_MESSAGE: g_value_set_string (value, self->message); break;
-    case PROP_VAULT_NAME: g_value_set_string (value, self->vault_name); break;
-    case PROP_DEVICE_NAME: g_value_set_string (value, self->device_name); break;
-    case PROP_UP: g_value_set_uint64 (value, self->up); break;
-    case PROP_DOWN: g_value_set_uint64 (value, self->down); break;
-    case PROP_N_ISSUES: g_value_set_uint (value, self->n_issues); break;
-    case PROP_PAUSED: g_value_set_boolean (value, self->paused); break;
-    case PROP_LEFT_FILES: g_value_set_uint64 (value, self->left_files); break;
-    case PROP_LEFT_BYTES: g_value_set_uint64 (value, self->left_bytes); break;
-    case PROP_LEFT_SECONDS: g_value_set_uint64 (value, self->left_seconds); break;
-    case PROP_KEYS_WARNING: g_value_set_string (value, self->keys_warning); break;
-    case PROP_JOINED: g_value_set_boolean (value, self->joined); break;
-    default: G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
+    case PROP_STATE:
+      g_value_set_enum (value, (int) self->state);
+      break;
+    case PROP_MESSAGE:
+      g_value_set_string (value, self->message);
+      break;
+    case PROP_VAULT_NAME:
+      g_value_set_string (value, self->vault_name);
+      break;
+    case PROP_DEVICE_NAME:
+      g_value_set_string (value, self->device_name);
+      break;
+    case PROP_UP:
+      g_value_set_uint64 (value, self->up);
+      break;
+    case PROP_DOWN:
+      g_value_set_uint64 (value, self->down);
+      break;
+    case PROP_N_ISSUES:
+      g_value_set_uint (value, self->n_issues);
+      break;
+    case PROP_PAUSED:
+      g_value_set_boolean (value, self->paused);
+      break;
+    case PROP_LEFT_FILES:
+      g_value_set_uint64 (value, self->left_files);
+      break;
+    case PROP_LEFT_BYTES:
+      g_value_set_uint64 (value, self->left_bytes);
+      break;
+    case PROP_LEFT_SECONDS:
+      g_value_set_uint64 (value, self->left_seconds);
+      break;
+    case PROP_KEYS_WARNING:
+      g_value_set_string (value, self->keys_warning);
+      break;
+    case PROP_JOINED:
+      g_value_set_boolean (value, self->joined);
+      break;
+    default:
+      G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
     }
 }
 
@@ -659,7 +543,7 @@ sk_engine_dispose (GObject *object)
   if (self->link != NULL)
     {
       sk_mailbox_close (self->link->box);
-      g_clear_pointer (&self->link, link_unref);
+      g_clear_pointer (&self->link, sk_engine_link_unref);
     }
   g_clear_object (&self->opening);
   G_OBJECT_CLASS (sk_engine_parent_class)->dispose (object);
@@ -684,13 +568,16 @@ sk_engine_finalize (GObject *object)
 static void
 install_text (guint id, const char *name)
 {
-  properties[id] = g_param_spec_string (name, NULL, NULL, "", G_PARAM_READABLE | G_PARAM_EXPLICIT_NOTIFY | G_PARAM_STATIC_STRINGS);
+  properties[id] = g_param_spec_string (
+      name, NULL, NULL, "", G_PARAM_READABLE | G_PARAM_EXPLICIT_NOTIFY | G_PARAM_STATIC_STRINGS);
 }
 
 static void
 install_number (guint id, const char *name)
 {
-  properties[id] = g_param_spec_uint64 (name, NULL, NULL, 0, G_MAXUINT64, 0, G_PARAM_READABLE | G_PARAM_EXPLICIT_NOTIFY | G_PARAM_STATIC_STRINGS);
+  properties[id]
+      = g_param_spec_uint64 (name, NULL, NULL, 0, G_MAXUINT64, 0,
+                             G_PARAM_READABLE | G_PARAM_EXPLICIT_NOTIFY | G_PARAM_STATIC_STRINGS);
 }
 
 static void
@@ -702,7 +589,8 @@ sk_engine_class_init (SkEngineClass *class)
   object_class->get_property = sk_engine_get_property;
   object_class->dispose = sk_engine_dispose;
   object_class->finalize = sk_engine_finalize;
-  properties[PROP_STATE] = g_param_spec_enum ("state", NULL, NULL, SK_TYPE_ENGINE_STATE, SK_STATE_STARTING, flags);
+  properties[PROP_STATE]
+      = g_param_spec_enum ("state", NULL, NULL, SK_TYPE_ENGINE_STATE, SK_STATE_STARTING, flags);
   properties[PROP_N_ISSUES] = g_param_spec_uint ("n-issues", NULL, NULL, 0, G_MAXUINT, 0, flags);
   properties[PROP_PAUSED] = g_param_spec_boolean ("paused", NULL, NULL, FALSE, flags);
   properties[PROP_JOINED] = g_param_spec_boolean ("joined", NULL, NULL, FALSE, flags);
@@ -721,9 +609,9 @@ sk_engine_class_init (SkEngineClass *class)
 static void
 sk_engine_init (SkEngine *self)
 {
-  self->link = g_new0 (Link, 1);
+  self->link = g_new0 (SkEngineLink, 1);
   g_atomic_ref_count_init (&self->link->refs);
-  self->link->box = sk_mailbox_new (NULL, on_message, self, message_free);
+  self->link->box = sk_mailbox_new (NULL, on_message, self, sk_engine_message_free);
   self->mirror = sk_mirror_new ();
   self->commands = g_ptr_array_new ();
   self->stops = g_ptr_array_new_with_free_func (g_object_unref);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Something that wants the person. Properties: number, kind, folder, text (strings but number); path (exact bytes), display-path; since
- * (time); choices (strings: for "resolve"). */
+/* Something that wants the person. Properties: number, kind, folder, text (strings but number);
+ * path (exact bytes), display-path; since (time); choices (strings: for "resolve"). */
 #pragma once
 #include "sk-item.h"
 

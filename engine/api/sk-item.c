@@ -3,7 +3,11 @@
 
 #include <string.h>
 
-typedef struct { GValue *values; char *id; } SkItemPrivate;
+typedef struct
+{
+  GValue *values;
+  char *id;
+} SkItemPrivate;
 G_DEFINE_ABSTRACT_TYPE_WITH_PRIVATE (SkItem, sk_item, G_TYPE_OBJECT)
 
 static SkItemPrivate *
@@ -27,7 +31,10 @@ type_of (SkItemKind kind)
       return G_TYPE_INT64;
     case SK_ITEM_DOUBLE:
       return G_TYPE_DOUBLE;
-    case SK_ITEM_STRING: case SK_ITEM_FILENAME: case SK_ITEM_DISPLAY: default:
+    case SK_ITEM_STRING:
+    case SK_ITEM_FILENAME:
+    case SK_ITEM_DISPLAY:
+    default:
       return G_TYPE_STRING;
     }
 }
@@ -58,13 +65,17 @@ display_name (const char *bytes)
 static const char *
 bytes_of (GVariant *value)
 {
-  return value != NULL && g_variant_is_of_type (value, G_VARIANT_TYPE_BYTESTRING) ? g_variant_get_bytestring (value) : "";
+  return value != NULL && g_variant_is_of_type (value, G_VARIANT_TYPE_BYTESTRING)
+             ? g_variant_get_bytestring (value)
+             : "";
 }
 
 static const char *
 text_of (GVariant *value)
 {
-  return value != NULL && g_variant_is_of_type (value, G_VARIANT_TYPE_STRING) ? g_variant_get_string (value, NULL) : "";
+  return value != NULL && g_variant_is_of_type (value, G_VARIANT_TYPE_STRING)
+             ? g_variant_get_string (value, NULL)
+             : "";
 }
 
 static guint64
@@ -80,14 +91,17 @@ number_of (GVariant *value)
 static char **
 strings_of (GVariant *value)
 {
-  return value != NULL && g_variant_is_of_type (value, G_VARIANT_TYPE_STRING_ARRAY) ? g_variant_dup_strv (value, NULL) : g_new0 (char *, 1);
+  return value != NULL && g_variant_is_of_type (value, G_VARIANT_TYPE_STRING_ARRAY)
+             ? g_variant_dup_strv (value, NULL)
+             : g_new0 (char *, 1);
 }
 
 /* A missing key, or one of another type, is the default of its kind. */
 static void
 read_field (const SkItemField *field, GVariant *dictionary, GValue *out)
 {
-  g_autoptr(GVariant) value = field->key != NULL ? g_variant_lookup_value (dictionary, field->key, NULL) : NULL;
+  g_autoptr(GVariant) value
+      = field->key != NULL ? g_variant_lookup_value (dictionary, field->key, NULL) : NULL;
 
   switch (field->kind)
     {
@@ -101,18 +115,23 @@ read_field (const SkItemField *field, GVariant *dictionary, GValue *out)
       g_value_take_string (out, display_name (bytes_of (value)));
       break;
     case SK_ITEM_BOOLEAN:
-      g_value_set_boolean (out, value != NULL && g_variant_is_of_type (value, G_VARIANT_TYPE_BOOLEAN) && g_variant_get_boolean (value));
+      g_value_set_boolean (out, value != NULL
+                                    && g_variant_is_of_type (value, G_VARIANT_TYPE_BOOLEAN)
+                                    && g_variant_get_boolean (value));
       break;
     case SK_ITEM_NUMBER:
       g_value_set_uint64 (out, number_of (value));
       break;
     case SK_ITEM_TIME:
-      g_value_set_int64 (out, value != NULL && g_variant_is_of_type (value, G_VARIANT_TYPE_INT64) ? g_variant_get_int64 (value) : 0);
+      g_value_set_int64 (out, value != NULL && g_variant_is_of_type (value, G_VARIANT_TYPE_INT64)
+                                  ? g_variant_get_int64 (value)
+                                  : 0);
       break;
     case SK_ITEM_DOUBLE:
       g_value_set_double (out, field->compute (dictionary));
       break;
-    case SK_ITEM_STRING: default:
+    case SK_ITEM_STRING:
+    default:
       g_value_set_string (out, text_of (value));
     }
 }
@@ -131,8 +150,12 @@ equal_values (const GValue *a, const GValue *b, SkItemKind kind)
     case SK_ITEM_TIME:
       return g_value_get_int64 (a) == g_value_get_int64 (b);
     case SK_ITEM_DOUBLE:
-      return !(g_value_get_double (a) < g_value_get_double (b)) && !(g_value_get_double (a) > g_value_get_double (b));
-    case SK_ITEM_STRING: case SK_ITEM_FILENAME: case SK_ITEM_DISPLAY: default:
+      return !(g_value_get_double (a) < g_value_get_double (b))
+             && !(g_value_get_double (a) > g_value_get_double (b));
+    case SK_ITEM_STRING:
+    case SK_ITEM_FILENAME:
+    case SK_ITEM_DISPLAY:
+    default:
       return g_strcmp0 (g_value_get_string (a), g_value_get_string (b)) == 0;
     }
 }
@@ -158,8 +181,9 @@ sk_item_update (SkItem *self, GVariant *dictionary)
       g_value_unset (&fresh);
     }
   if (priv->id == NULL)
-    priv->id = class->fields[0].kind == SK_ITEM_NUMBER ? g_strdup_printf ("%" G_GUINT64_FORMAT, g_value_get_uint64 (&priv->values[0]))
-                                                       : g_value_dup_string (&priv->values[0]);
+    priv->id = class->fields[0].kind == SK_ITEM_NUMBER
+                   ? g_strdup_printf ("%" G_GUINT64_FORMAT, g_value_get_uint64 (&priv->values[0]))
+                   : g_value_dup_string (&priv->values[0]);
   g_object_thaw_notify (G_OBJECT (self));
 }
 
@@ -233,7 +257,10 @@ spec_of (const SkItemField *field)
       return g_param_spec_int64 (field->property, NULL, NULL, G_MININT64, G_MAXINT64, 0, flags);
     case SK_ITEM_DOUBLE:
       return g_param_spec_double (field->property, NULL, NULL, -G_MAXDOUBLE, G_MAXDOUBLE, 0, flags);
-    case SK_ITEM_STRING: case SK_ITEM_FILENAME: case SK_ITEM_DISPLAY: default:
+    case SK_ITEM_STRING:
+    case SK_ITEM_FILENAME:
+    case SK_ITEM_DISPLAY:
+    default:
       return g_param_spec_string (field->property, NULL, NULL, "", flags);
     }
 }

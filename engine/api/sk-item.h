@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the mirror objects (SkFolder, SkDevice, SkStorage, SkIssue) have in common: plain read-only GObject properties, each taken from a
- * key of the report, notified only when it changed. Main thread only. */
+/* What the mirror objects (SkFolder, SkDevice, SkStorage, SkIssue) have in common: plain
+ * read-only GObject properties, each taken from a key of the report, notified only when it
+ * changed. Main thread only. */
 #pragma once
 #include <gio/gio.h>
 
@@ -39,7 +40,8 @@ void sk_item_class_install (SkItemClass *class, const SkItemField *fields);
 /* Takes over a dictionary of the report. */
 void sk_item_update (SkItem *self, GVariant *dictionary);
 
-/* Values by property name, for code that does not bind. Strings (transfer none), valid until the next update. */
+/* Values by property name, for code that does not bind. Strings (transfer none), valid until the
+ * next update. */
 const char *sk_item_get_string (SkItem *self, const char *property);
 guint64 sk_item_get_number (SkItem *self, const char *property);
 gint64 sk_item_get_time (SkItem *self, const char *property);

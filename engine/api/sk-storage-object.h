@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A storage of the vault as the app sees it. Properties: id, name, uri, state, message (strings); puts, gets, lists, removes, errors, bytes-up,
- * bytes-down, up-queue (numbers); last-seen (time). */
+/* A storage of the vault as the app sees it. Properties: id, name, uri, state, message
+ * (strings); puts, gets, lists, removes, errors, bytes-up, bytes-down, up-queue (numbers);
+ * last-seen (time). */
 #pragma once
 #include "sk-item.h"
 

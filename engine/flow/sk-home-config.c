@@ -26,7 +26,8 @@ member (JsonObject *object, const char *name)
 {
   JsonNode *node = json_object_get_member (object, name);
 
-  if (node == NULL || !JSON_NODE_HOLDS_VALUE (node) || json_node_get_value_type (node) != G_TYPE_STRING)
+  if (node == NULL || !JSON_NODE_HOLDS_VALUE (node)
+      || json_node_get_value_type (node) != G_TYPE_STRING)
     return "";
   return json_node_get_string (node);
 }
@@ -64,23 +65,31 @@ parse_config (GBytes *bytes, SkHomeConfig *out, GError **error)
   const char *text = g_bytes_get_data (bytes, &len);
 
   if (!json_parser_load_from_data (parser, text, (gssize) len, NULL))
-    return sk_fail (error, SK_ERROR_CORRUPT, "The file “" CONFIG_NAME "” of the home is damaged: it is no JSON");
+    return sk_fail (error, SK_ERROR_CORRUPT,
+                    "The file “" CONFIG_NAME "” of the home is damaged: it is no JSON");
   root = json_parser_get_root (parser);
   if (root == NULL || !JSON_NODE_HOLDS_OBJECT (root))
-    return sk_fail (error, SK_ERROR_CORRUPT, "The file “" CONFIG_NAME "” of the home is damaged: it is no object");
+    return sk_fail (error, SK_ERROR_CORRUPT,
+                    "The file “" CONFIG_NAME "” of the home is damaged: it is no object");
   object = json_node_get_object (root);
   version = json_object_get_member (object, "version");
   if (version == NULL || !JSON_NODE_HOLDS_VALUE (version) || json_node_get_int (version) < 1)
-    return sk_fail (error, SK_ERROR_CORRUPT, "The file “" CONFIG_NAME "” of the home is damaged: it has no version");
+    return sk_fail (error, SK_ERROR_CORRUPT,
+                    "The file “" CONFIG_NAME "” of the home is damaged: it has no version");
   if (json_node_get_int (version) > CONFIG_VERSION)
-    return sk_fail (error, SK_ERROR_TOO_NEW, "This home was written by a newer Skerry (version %d of “" CONFIG_NAME "”)",
+    return sk_fail (error, SK_ERROR_TOO_NEW,
+                    "This home was written by a newer Skerry (version %d of “" CONFIG_NAME "”)",
                     (int) MIN (json_node_get_int (version), G_MAXINT));
-  if (!sk_id_parse (member (object, "vault"), &out->vault, NULL) ||
-      !sk_device_id_parse (member (object, "device"), &out->device, NULL) ||
-      !sk_id_parse (member (object, "writer"), &out->writer, NULL) ||
-      !take_key (object, "recovery-sign", &out->recovery_sign) || !take_key (object, "recovery-box", &out->recovery_box) ||
-      !take_label (object, "vault-name", &out->vault_name) || !take_label (object, "device-name", &out->device_name))
-    return sk_fail (error, SK_ERROR_CORRUPT, "The file “" CONFIG_NAME "” of the home is damaged: a value is missing or wrong");
+  if (!sk_id_parse (member (object, "vault"), &out->vault, NULL)
+      || !sk_device_id_parse (member (object, "device"), &out->device, NULL)
+      || !sk_id_parse (member (object, "writer"), &out->writer, NULL)
+      || !take_key (object, "recovery-sign", &out->recovery_sign)
+      || !take_key (object, "recovery-box", &out->recovery_box)
+      || !take_label (object, "vault-name", &out->vault_name)
+      || !take_label (object, "device-name", &out->device_name))
+    return sk_fail (error, SK_ERROR_CORRUPT,
+                    "The file “" CONFIG_NAME
+                    "” of the home is damaged: a value is missing or wrong");
   return TRUE;
 }
 
@@ -158,12 +167,16 @@ sk_home_save_config (SkHome *self, const SkHomeConfig *config, GError **error)
   g_autofree char *text = NULL;
   g_autofree char *line = NULL;
 
-  if (config->vault_name == NULL || *config->vault_name == '\0' || strlen (config->vault_name) > SK_LABEL_MAX ||
-      !g_utf8_validate (config->vault_name, -1, NULL))
-    return sk_fail (error, SK_ERROR_USAGE, "The name of the vault must be 1 to %u bytes of text", SK_LABEL_MAX);
-  if (config->device_name == NULL || *config->device_name == '\0' || strlen (config->device_name) > SK_LABEL_MAX ||
-      !g_utf8_validate (config->device_name, -1, NULL))
-    return sk_fail (error, SK_ERROR_USAGE, "The name of the device must be 1 to %u bytes of text", SK_LABEL_MAX);
+  if (config->vault_name == NULL || *config->vault_name == '\0'
+      || strlen (config->vault_name) > SK_LABEL_MAX
+      || !g_utf8_validate (config->vault_name, -1, NULL))
+    return sk_fail (error, SK_ERROR_USAGE, "The name of the vault must be 1 to %u bytes of text",
+                    SK_LABEL_MAX);
+  if (config->device_name == NULL || *config->device_name == '\0'
+      || strlen (config->device_name) > SK_LABEL_MAX
+      || !g_utf8_validate (config->device_name, -1, NULL))
+    return sk_fail (error, SK_ERROR_USAGE, "The name of the device must be 1 to %u bytes of text",
+                    SK_LABEL_MAX);
   text = format_config (config);
   line = g_strconcat (text, "\n", NULL);
   return sk_home_write_file (self, CONFIG_NAME, line, strlen (line), error);

@@ -32,10 +32,13 @@ fail_errno (GError **error, int saved, const char *what, const char *name)
     case ENOENT:
       code = SK_ERROR_NOT_FOUND;
       break;
-    case EACCES: case EPERM: case EROFS:
+    case EACCES:
+    case EPERM:
+    case EROFS:
       code = SK_ERROR_PERMISSION;
       break;
-    case ENOSPC: case EDQUOT:
+    case ENOSPC:
+    case EDQUOT:
       code = SK_ERROR_NO_SPACE;
       break;
     default:
@@ -46,7 +49,8 @@ fail_errno (GError **error, int saved, const char *what, const char *name)
 
 /* --- opening and the lock --- */
 
-/* A home is recognised by its lock file; anything else must be empty, so that "--home ~" does not take over a person's tree. */
+/* A home is recognised by its lock file; anything else must be empty, so that "--home ~" does
+ * not take over a person's tree. */
 static gboolean
 check_contents (int dir, const char *path, GError **error)
 {
@@ -70,7 +74,8 @@ check_contents (int dir, const char *path, GError **error)
   closedir (stream);
   if (foreign)
     return sk_fail (error, SK_ERROR_EXISTS,
-                    "“%s” is not empty and not a home of Skerry; name an empty or a new directory", path);
+                    "“%s” is not empty and not a home of Skerry; name an empty or a new directory",
+                    path);
   return TRUE;
 }
 
@@ -82,8 +87,9 @@ check_owner (int dir, const char *path, GError **error)
   if (fstat (dir, &st) != 0)
     return fail_errno (error, errno, "look at", path);
   if (st.st_uid != geteuid ())
-    return sk_fail (error, SK_ERROR_PERMISSION, "“%s” belongs to another user (%u); the home must be your own",
-                    path, (guint) st.st_uid);
+    return sk_fail (error, SK_ERROR_PERMISSION,
+                    "“%s” belongs to another user (%u); the home must be your own", path,
+                    (guint) st.st_uid);
   if (!check_contents (dir, path, error))
     return FALSE;
   if ((st.st_mode & 077) != 0 && fchmod (dir, 0700) != 0)
@@ -100,8 +106,9 @@ fail_busy (int lock, const char *path, GError **error)
 
   if (pid <= 0)
     return sk_fail (error, SK_ERROR_BUSY, "Another Skerry has the home “%s” open", path);
-  return sk_fail (error, SK_ERROR_BUSY, "Another Skerry (process %" G_GINT64_FORMAT ") has the home “%s” open",
-                  pid, path);
+  return sk_fail (error, SK_ERROR_BUSY,
+                  "Another Skerry (process %" G_GINT64_FORMAT ") has the home “%s” open", pid,
+                  path);
 }
 
 /* flock, not fcntl: it also holds between two opens in one process. */
@@ -121,9 +128,10 @@ take_lock (SkHome *self, GError **error)
     return fail_busy (self->lock, self->path, error);
   if (result != 0)
     return sk_fail (error, SK_ERROR_UNSUPPORTED,
-                    "The file system of “%s” cannot lock files (%s); put the home on a local disk", self->path,
-                    g_strerror (errno));
-  if (ftruncate (self->lock, 0) != 0 || pwrite (self->lock, text, strlen (text), 0) != (gssize) strlen (text))
+                    "The file system of “%s” cannot lock files (%s); put the home on a local disk",
+                    self->path, g_strerror (errno));
+  if (ftruncate (self->lock, 0) != 0
+      || pwrite (self->lock, text, strlen (text), 0) != (gssize) strlen (text))
     return fail_errno (error, errno, "write the lock of", self->path);
   return TRUE;
 }
@@ -170,7 +178,8 @@ sk_home_close (SkHome *self)
 {
   if (self == NULL)
     return;
-  /* The lock file stays: to unlink it would let a third process lock a file that a second one waits for. */
+  /* The lock file stays: to unlink it would let a third process lock a file that a second one
+   * waits for. */
   if (self->lock >= 0)
     close (self->lock);
   if (self->dir >= 0)
@@ -228,7 +237,8 @@ sk_home_identity (SkHome *self, const char *database, SkHash *out)
   sk_writer_string (&writer, "home identity 1");
   sk_writer_blob (&writer, machine, machine_len);
   sk_writer_u64 (&writer, st.stx_ino);
-  /* Without a birth time the inode has to do. The device number is no evidence: it changes at boot. */
+  /* Without a birth time the inode has to do. The device number is no evidence: it changes at
+   * boot. */
   if ((st.stx_mask & STATX_BTIME) != 0)
     {
       sk_writer_u64 (&writer, (guint64) st.stx_btime.tv_sec);
@@ -307,7 +317,8 @@ read_open_file (int fd, const char *name, gsize max, GError **error)
     }
   if ((guint64) st.st_size > max)
     {
-      sk_fail (error, SK_ERROR_LIMIT, "“%s” in the home is larger than it can be (%" G_GUINT64_FORMAT " bytes)", name,
+      sk_fail (error, SK_ERROR_LIMIT,
+               "“%s” in the home is larger than it can be (%" G_GUINT64_FORMAT " bytes)", name,
                (guint64) st.st_size);
       return NULL;
     }

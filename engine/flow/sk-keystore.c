@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The secret half of what a device keeps, in one of three keeps. The file "keep" says which one counts, so that a change of keep is
- * never half done. */
+/* The secret half of what a device keeps, in one of three keeps. The file "keep" says which one
+ * counts, so that a change of keep is never half done. */
 #include "sk-home.h"
 
 #include <string.h>
@@ -52,7 +52,9 @@ read_keep (SkHome *home, SkKeep *keep, SkId *item, GError **error)
       *keep = i;
       return TRUE;
     }
-  return sk_fail (error, SK_ERROR_CORRUPT, "The file “" KEEP_FILE "” of the home is damaged; it should say where the keys are");
+  return sk_fail (error, SK_ERROR_CORRUPT,
+                  "The file “" KEEP_FILE
+                  "” of the home is damaged; it should say where the keys are");
 }
 
 static gboolean
@@ -70,24 +72,29 @@ write_keep (SkHome *home, SkKeep keep, const SkId *item, GError **error)
 /* --- the secret as bytes --- */
 
 static gboolean
-put_secret (SkHome *home, SkKeep keep, const char *passphrase, const SkId *item, GBytes *secret, GError **error)
+put_secret (SkHome *home, SkKeep keep, const char *passphrase, const SkId *item, GBytes *secret,
+            GError **error)
 {
   g_autoptr(GBytes) sealed = NULL;
   char hex[SK_ID_HEX_SIZE];
 
   if (keep == SK_KEEP_PLAIN)
-    return sk_home_write_file (home, PLAIN_FILE, g_bytes_get_data (secret, NULL), g_bytes_get_size (secret), error);
+    return sk_home_write_file (home, PLAIN_FILE, g_bytes_get_data (secret, NULL),
+                               g_bytes_get_size (secret), error);
   if (keep == SK_KEEP_KEYRING)
     {
       sk_id_format (item, hex);
       return sk_secret_service_store (hex, ITEM_WHAT, ITEM_LABEL, secret, error);
     }
   if (passphrase == NULL || *passphrase == '\0')
-    return sk_fail (error, SK_ERROR_USAGE, "The keys of this home are kept under a passphrase, and none was given");
-  sealed = sk_passphrase_seal (passphrase, g_bytes_get_data (secret, NULL), g_bytes_get_size (secret), error);
+    return sk_fail (error, SK_ERROR_USAGE,
+                    "The keys of this home are kept under a passphrase, and none was given");
+  sealed = sk_passphrase_seal (passphrase, g_bytes_get_data (secret, NULL),
+                               g_bytes_get_size (secret), error);
   if (sealed == NULL)
     return FALSE;
-  return sk_home_write_file (home, SEALED_FILE, g_bytes_get_data (sealed, NULL), g_bytes_get_size (sealed), error);
+  return sk_home_write_file (home, SEALED_FILE, g_bytes_get_data (sealed, NULL),
+                             g_bytes_get_size (sealed), error);
 }
 
 static gboolean
@@ -130,13 +137,16 @@ open_sealed (SkHome *home, const char *passphrase, GError **error)
 
   if (passphrase == NULL || *passphrase == '\0')
     {
-      sk_fail (error, SK_ERROR_WRONG_KEY, "The keys of this home are under a passphrase: give --passphrase-file or SKERRY_PASSPHRASE_FILE");
+      sk_fail (error, SK_ERROR_WRONG_KEY,
+               "The keys of this home are under a passphrase: give --passphrase-file or "
+               "SKERRY_PASSPHRASE_FILE");
       return NULL;
     }
   sealed = sk_home_read_file (home, SEALED_FILE, BLOB_MAX + 4096, error);
   if (sealed == NULL)
     return NULL;
-  return sk_passphrase_open (passphrase, g_bytes_get_data (sealed, NULL), g_bytes_get_size (sealed), error);
+  return sk_passphrase_open (passphrase, g_bytes_get_data (sealed, NULL), g_bytes_get_size (sealed),
+                             error);
 }
 
 static GBytes *
@@ -191,7 +201,8 @@ parse_blob (GBytes *blob, SkIdentity **device, SkKeyring **keys, GError **error)
   version = sk_reader_u8 (&reader);
   bytes = sk_reader_take (&reader, sizeof seed.bytes);
   if (version > BLOB_VERSION)
-    return sk_fail (error, SK_ERROR_TOO_NEW, "The keys of this home were written by a newer Skerry");
+    return sk_fail (error, SK_ERROR_TOO_NEW,
+                    "The keys of this home were written by a newer Skerry");
   if (bytes == NULL || version == 0)
     return sk_fail (error, SK_ERROR_CORRUPT, "The keys of this home are damaged");
   memcpy (seed.bytes, bytes, sizeof seed.bytes);
@@ -204,7 +215,8 @@ parse_blob (GBytes *blob, SkIdentity **device, SkKeyring **keys, GError **error)
 }
 
 gboolean
-sk_home_save_secrets (SkHome *self, SkKeep keep, const char *passphrase, SkIdentity *device, SkKeyring *keys, GError **error)
+sk_home_save_secrets (SkHome *self, SkKeep keep, const char *passphrase, SkIdentity *device,
+                      SkKeyring *keys, GError **error)
 {
   g_autoptr(GBytes) blob = build_blob (device, keys);
 
@@ -212,7 +224,8 @@ sk_home_save_secrets (SkHome *self, SkKeep keep, const char *passphrase, SkIdent
 }
 
 gboolean
-sk_home_load_secrets (SkHome *self, const char *passphrase, SkIdentity **device, SkKeyring **keys, SkKeep *keep, GError **error)
+sk_home_load_secrets (SkHome *self, const char *passphrase, SkIdentity **device, SkKeyring **keys,
+                      SkKeep *keep, GError **error)
 {
   SkKeep found = SK_KEEP_PLAIN;
   g_autoptr(GBytes) blob = load_secret (self, passphrase, &found, error);
@@ -249,7 +262,9 @@ sk_home_keep_warning (SkHome *self, SkKeep keep)
   if (keep != SK_KEEP_PLAIN)
     return g_strdup ("");
   shown = g_filename_display_name (file);
-  return g_strdup_printf ("The keys are not protected: whoever can read “%s” can open the vault (--no-passphrase)", shown);
+  return g_strdup_printf (
+      "The keys are not protected: whoever can read “%s” can open the vault (--no-passphrase)",
+      shown);
 }
 
 gboolean
@@ -268,8 +283,10 @@ sk_home_choose_keep (gboolean no_passphrase, const char *passphrase, SkKeep *kee
     }
   if (!sk_secret_service_probe (&local))
     return sk_fail (error, SK_ERROR_USAGE,
-                    "The keys have no safe place: %s. Give a passphrase (--passphrase-file FILE), or --no-passphrase to "
-                    "keep them unprotected in a file that only you can read", local->message);
+                    "The keys have no safe place: %s. Give a passphrase (--passphrase-file FILE), "
+                    "or --no-passphrase to "
+                    "keep them unprotected in a file that only you can read",
+                    local->message);
   *keep = SK_KEEP_KEYRING;
   return TRUE;
 }

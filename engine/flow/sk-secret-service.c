@@ -14,8 +14,11 @@
 #define SECRET_MAX 65536u
 
 static const SecretSchema schema = {
-  SK_APP_ID ".Home", SECRET_SCHEMA_NONE,
-  { { "home", SECRET_SCHEMA_ATTRIBUTE_STRING }, { "what", SECRET_SCHEMA_ATTRIBUTE_STRING }, { NULL, 0 } },
+  SK_APP_ID ".Home",
+  SECRET_SCHEMA_NONE,
+  { { "home", SECRET_SCHEMA_ATTRIBUTE_STRING },
+    { "what", SECRET_SCHEMA_ATTRIBUTE_STRING },
+    { NULL, 0 } },
 };
 
 static guint limit_ms = LIMIT_MS;
@@ -126,7 +129,8 @@ wait_run (Wait *self, GError **error)
   if (self->timed_out)
     return sk_fail (error, SK_ERROR_OFFLINE, "The keyring did not answer in time; is it locked?");
   if (self->error != NULL)
-    return sk_fail (error, SK_ERROR_OFFLINE, "The keyring of this session cannot be used: %s", self->error->message);
+    return sk_fail (error, SK_ERROR_OFFLINE, "The keyring of this session cannot be used: %s",
+                    self->error->message);
   return TRUE;
 }
 
@@ -199,7 +203,8 @@ have_bus (GError **error)
 }
 
 gboolean
-sk_secret_service_store (const char *home, const char *what, const char *label, GBytes *secret, GError **error)
+sk_secret_service_store (const char *home, const char *what, const char *label, GBytes *secret,
+                         GError **error)
 {
   g_autoptr(Wait) self = NULL;
   char *text;
@@ -211,8 +216,8 @@ sk_secret_service_store (const char *home, const char *what, const char *label, 
   /* As text: not every keyring keeps bytes. */
   text = g_base64_encode (g_bytes_get_data (secret, NULL), g_bytes_get_size (secret));
   g_main_context_push_thread_default (self->context);
-  secret_password_store (&schema, SECRET_COLLECTION_DEFAULT, label, text, self->cancellable, on_stored, wait_ref (self),
-                         "home", home, "what", what, NULL);
+  secret_password_store (&schema, SECRET_COLLECTION_DEFAULT, label, text, self->cancellable,
+                         on_stored, wait_ref (self), "home", home, "what", what, NULL);
   done = wait_run (self, error);
   g_main_context_pop_thread_default (self->context);
   secret_password_free (text);
@@ -235,7 +240,8 @@ sk_secret_service_lookup (const char *home, const char *what, GError **error)
     return NULL;
   self = wait_new ();
   g_main_context_push_thread_default (self->context);
-  secret_password_lookup (&schema, self->cancellable, on_found, wait_ref (self), "home", home, "what", what, NULL);
+  secret_password_lookup (&schema, self->cancellable, on_found, wait_ref (self), "home", home,
+                          "what", what, NULL);
   done = wait_run (self, error);
   g_main_context_pop_thread_default (self->context);
   if (!done)
@@ -270,7 +276,8 @@ sk_secret_service_clear (const char *home, const char *what, GError **error)
     return FALSE;
   self = wait_new ();
   g_main_context_push_thread_default (self->context);
-  secret_password_clear (&schema, self->cancellable, on_cleared, wait_ref (self), "home", home, "what", what, NULL);
+  secret_password_clear (&schema, self->cancellable, on_cleared, wait_ref (self), "home", home,
+                         "what", what, NULL);
   done = wait_run (self, error);
   g_main_context_pop_thread_default (self->context);
   return done;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Secrets in the session's keyring (Secret Service). Every function blocks for at most 10 s, whatever a locked or broken keyring
- * does, and fails at once where there is no session bus. Any thread. The code of a failure is OFFLINE, except where said. */
+/* Secrets in the session's keyring (Secret Service). Every function blocks for at most 10 s,
+ * whatever a locked or broken keyring does, and fails at once where there is no session bus. Any
+ * thread. The code of a failure is OFFLINE, except where said. */
 #pragma once
 #include <gio/gio.h>
 #include "sk-error.h"

@@ -6,22 +6,32 @@
 
 #include "sk-limits.h"
 
-typedef enum { KIND_NUMBER, KIND_SIZE, KIND_PRICE, KIND_SWITCH, KIND_MODE, KIND_STORAGES, KIND_LABEL } Kind;
+typedef enum
+{
+  KIND_NUMBER,
+  KIND_SIZE,
+  KIND_PRICE,
+  KIND_SWITCH,
+  KIND_MODE,
+  KIND_STORAGES,
+  KIND_LABEL
+} Kind;
 
 typedef struct
 {
   const char *key;
   Kind kind;
-  gboolean automatic;            /* "auto" is a value */
+  gboolean automatic; /* "auto" is a value */
   guint64 min, max;
-  const char *possible;          /* for people */
+  const char *possible; /* for people */
 } Setting;
 
 #define PRICE_MAX 1000000u
 
 static const Setting storage_settings[] = {
   { "concurrency", KIND_NUMBER, TRUE, 1, 512, "auto or a number from 1 to 512" },
-  { "pack-size", KIND_SIZE, TRUE, SK_PACK_TARGET_MIN, SK_PACK_TARGET_MAX, "auto or a size from 1M to 16M" },
+  { "pack-size", KIND_SIZE, TRUE, SK_PACK_TARGET_MIN, SK_PACK_TARGET_MAX,
+    "auto or a size from 1M to 16M" },
   { "level", KIND_NUMBER, FALSE, 1, SK_ZSTD_LEVEL_MAX, "a number from 1 to 19" },
   { "verify", KIND_SWITCH, FALSE, 0, 0, "on or off" },
   { "price.stored", KIND_PRICE, FALSE, 0, PRICE_MAX, "a price from 0 to 1000000" },
@@ -33,19 +43,24 @@ static const Setting storage_settings[] = {
 
 static const Setting folder_settings[] = {
   { "mode", KIND_MODE, FALSE, 0, 0, "both, send or receive" },
-  { "storages", KIND_STORAGES, FALSE, 0, 0, "names of storages separated by commas, or all, or none" },
+  { "storages", KIND_STORAGES, FALSE, 0, 0,
+    "names of storages separated by commas, or all, or none" },
   { "trash-days", KIND_NUMBER, FALSE, 1, 3650, "a number from 1 to 3650" },
   { "name", KIND_LABEL, FALSE, 1, SK_LABEL_MAX, "a name of 1 to 128 bytes" },
   { NULL, KIND_NUMBER, FALSE, 0, 0, NULL },
 };
 
 static const SkSettingDefault storage_defaults[] = {
-  { "concurrency", "auto" }, { "pack-size", "auto" }, { "level", "3" }, { "verify", "on" }, { "price.stored", "0" },
-  { "price.out", "0" }, { "price.free-out", "0" }, { "price.request", "0" }, { NULL, NULL },
+  { "concurrency", "auto" }, { "pack-size", "auto" },  { "level", "3" },
+  { "verify", "on" },        { "price.stored", "0" },  { "price.out", "0" },
+  { "price.free-out", "0" }, { "price.request", "0" }, { NULL, NULL },
 };
 
 static const SkSettingDefault folder_defaults[] = {
-  { "mode", "both" }, { "storages", "all" }, { "trash-days", "30" }, { NULL, NULL },
+  { "mode", "both" },
+  { "storages", "all" },
+  { "trash-days", "30" },
+  { NULL, NULL },
 };
 
 const SkSettingDefault *
@@ -54,7 +69,8 @@ sk_setting_defaults (SkSettingScope scope)
   return scope == SK_SETTING_STORAGE ? storage_defaults : folder_defaults;
 }
 
-/* A decimal number with an optional sign and fraction, and nothing else: no exponent, hexadecimal, infinity. */
+/* A decimal number with an optional sign and fraction, and nothing else: no exponent,
+ * hexadecimal, infinity. */
 static gboolean
 parse_decimal (const char *text, double *out, const char **rest)
 {
@@ -111,7 +127,8 @@ fail_value (const Setting *setting, const char *value, GError **error)
 {
   g_autofree char *shown = g_utf8_make_valid (value, (gssize) MIN (strlen (value), 64));
 
-  return sk_fail (error, SK_ERROR_USAGE, "“%s” is no value for “%s”: it must be %s", shown, setting->key, setting->possible);
+  return sk_fail (error, SK_ERROR_USAGE, "“%s” is no value for “%s”: it must be %s", shown,
+                  setting->key, setting->possible);
 }
 
 static gboolean
@@ -121,7 +138,8 @@ check_number (const Setting *setting, const char *value, char **normal, char **n
   double number;
   double inside;
 
-  if (setting->kind == KIND_SIZE ? !parse_any_size (value, &number) : !parse_decimal (value, &number, &rest) || *rest != '\0')
+  if (setting->kind == KIND_SIZE ? !parse_any_size (value, &number)
+                                 : !parse_decimal (value, &number, &rest) || *rest != '\0')
     return fail_value (setting, value, error);
   inside = CLAMP (number, (double) setting->min, (double) setting->max);
   if (setting->kind == KIND_PRICE)
@@ -133,7 +151,8 @@ check_number (const Setting *setting, const char *value, char **normal, char **n
   else
     *normal = g_strdup_printf ("%" G_GUINT64_FORMAT, (guint64) inside);
   if (number < (double) setting->min || number > (double) setting->max)
-    *note = g_strdup_printf ("“%s” was set to %s: it must be %s", setting->key, *normal, setting->possible);
+    *note = g_strdup_printf ("“%s” was set to %s: it must be %s", setting->key, *normal,
+                             setting->possible);
   return TRUE;
 }
 
@@ -174,11 +193,13 @@ fail_key (const Setting *settings, const char *key, GError **error)
 
   for (const Setting *setting = settings; setting->key != NULL; setting++)
     g_string_append_printf (keys, "%s%s", keys->len > 0 ? ", " : "", setting->key);
-  return sk_fail (error, SK_ERROR_USAGE, "There is no setting “%s”; there are: %s", shown, keys->str);
+  return sk_fail (error, SK_ERROR_USAGE, "There is no setting “%s”; there are: %s", shown,
+                  keys->str);
 }
 
 gboolean
-sk_setting_check (SkSettingScope scope, const char *key, const char *value, char **normal, char **note, GError **error)
+sk_setting_check (SkSettingScope scope, const char *key, const char *value, char **normal,
+                  char **note, GError **error)
 {
   const Setting *settings = scope == SK_SETTING_STORAGE ? storage_settings : folder_settings;
   const Setting *setting = settings;
@@ -198,9 +219,14 @@ sk_setting_check (SkSettingScope scope, const char *key, const char *value, char
     {
     case KIND_SWITCH:
       return check_switch (setting, value, normal, error);
-    case KIND_MODE: case KIND_STORAGES: case KIND_LABEL:
+    case KIND_MODE:
+    case KIND_STORAGES:
+    case KIND_LABEL:
       return check_text (setting, value, normal, error);
-    case KIND_NUMBER: case KIND_SIZE: case KIND_PRICE: default:
+    case KIND_NUMBER:
+    case KIND_SIZE:
+    case KIND_PRICE:
+    default:
       return check_number (setting, value, normal, note, error);
     }
 }

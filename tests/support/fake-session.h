@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A session without an engine: the functions of sk-session.h, scripted. It takes the real lock of its home. A program that links
- * this file gets it instead of the real one. */
+/* A session without an engine: the functions of sk-session.h, scripted. It takes the real lock
+ * of its home. A program that links this file gets it instead of the real one. */
 #pragma once
 #include "sk-session.h"
 
