@@ -228,6 +228,24 @@ target_equal (const SkTarget *a, const SkTarget *b)
 
 static gboolean recompute_at (SkTree *self, gint64 node_row, guint depth, GError **error);
 
+/* What lost the name does not lose it any more. The copy may be on this disk already: its base then stands for no version, since the row
+ * can be given to any other one. */
+static gboolean
+withdraw_copy (SkTree *self, const SkVersion *copy, guint depth, GError **error)
+{
+  g_autoptr(SkNode) node = sk_index_node_by_row (self->index, copy->node, error);
+
+  if (node == NULL)
+    return FALSE;
+  if (node->base.version == copy->row)
+    {
+      node->base.version = 0;
+      if (!sk_index_set_base (self->index, node->row, &node->base, error))
+        return FALSE;
+    }
+  return sk_index_version_remove (self->index, copy->row, error) && recompute_at (self, copy->node, depth + 1, error);
+}
+
 /* Losers live on as virtual versions of the path of their conflict copy; what is no loser any more takes its copy along. */
 static gboolean
 sync_copies (SkTree *self, const SkNode *node, const SkVisible *visible, GPtrArray *versions, guint depth, GError **error)
@@ -245,7 +263,7 @@ sync_copies (SkTree *self, const SkNode *node, const SkVisible *visible, GPtrArr
 
       if (g_hash_table_remove (wanted, &copy->origin))
         continue;      /* stays */
-      if (!sk_index_version_remove (self->index, copy->row, error) || !recompute_at (self, copy->node, depth + 1, error))
+      if (!withdraw_copy (self, copy, depth, error))
         return FALSE;
     }
   for (guint i = 0; i < visible->n_losers; i++)
@@ -344,6 +362,15 @@ sk_tree_load_chunks (SkTree *self, SkVersion *version, GError **error)
   return version->entry->chunks != NULL;
 }
 
+/* The version that was carried out, or NULL when it was a copy that has been withdrawn since it was planned. */
+static SkVersion *
+version_done (SkTree *self, gint64 node, const SkBase *done)
+{
+  g_autoptr(SkVersion) version = sk_index_version (self->index, done->version, NULL);
+
+  return version != NULL && version->node == node && version->content == done->content ? g_steal_pointer (&version) : NULL;
+}
+
 gboolean
 sk_tree_done (SkTree *self, gint64 node_row, guint32 generation, const SkBase *done, gboolean *stale, GError **error)
 {
@@ -360,10 +387,9 @@ sk_tree_done (SkTree *self, gint64 node_row, guint32 generation, const SkBase *d
   base = *done;
   if (done->version != 0)
     {
-      version = sk_index_version (self->index, done->version, error);
-      if (version == NULL)
-        return FALSE;
-      vector = sk_vector_ref (version->entry->vector);
+      version = version_done (self, node_row, done);
+      base.version = version != NULL ? done->version : 0;
+      vector = version != NULL ? sk_vector_ref (version->entry->vector) : sk_vector_empty ();
     }
   else if (done->kind == SK_KIND_NONE)
     {
