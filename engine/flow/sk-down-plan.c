@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What has to happen on this disk, and what of the content is here already. Index thread; reads only. */
+/* What has to happen on this disk, and what of the content is here already. Down thread; questions to the index thread. */
 #include "sk-down-private.h"
+
+#include <string.h>
 
 #include "sk-merge.h"
 
@@ -40,6 +42,8 @@ expected_from_base (const SkBase *base, SkStat *out)
                     .btime = base->btime, .ino = base->ino, .dev = base->dev, .mount_root = base->mount_root };
 }
 
+typedef struct { gint64 row; guint32 hold; } Hold;
+
 typedef struct
 {
   SkDown *down;
@@ -48,6 +52,7 @@ typedef struct
   SkIgnore *ignore;
   GPtrArray *plan;
   GHashTable *taken;             /* gint64 rows of nodes that are moved away in this plan */
+  GArray *holds;                 /* Hold: left out by --only or the rules */
 } Plan;
 
 /* A file of this folder that holds the wanted content and is not wanted at its own place any more is moved, not copied. */
@@ -175,21 +180,26 @@ hold_for (Plan *plan, const char *path, gboolean is_dir)
 static gboolean
 plan_node (SkSession *session, Plan *plan, const SkNode *dirty, GError **error)
 {
-  SkDownItem *item = g_new0 (SkDownItem, 1);
+  g_autofree char *path = sk_index_node_path (session->index, dirty->row, error);
+  Hold hold = { .row = dirty->row };
+  SkDownItem *item;
   SkNode *node;
   gboolean content_equal, meta_equal;
 
-  g_ptr_array_add (plan->plan, item);
-  item->node = sk_index_node_by_row (session->index, dirty->row, error);
-  item->path = item->node != NULL ? sk_index_node_path (session->index, dirty->row, error) : NULL;
-  if (item->path == NULL)
+  if (path == NULL)
     return FALSE;
-  node = item->node;
-  if (hold_for (plan, item->path, node->target.kind == SK_KIND_DIR) != 0)
+  hold.hold = hold_for (plan, path, (dirty->target.kind != SK_KIND_NONE ? dirty->target.kind : dirty->base.kind) == SK_KIND_DIR);
+  if (hold.hold != 0)
     {
-      item->action = SK_APPLY_NOTHING;
+      g_array_append_val (plan->holds, hold);
       return TRUE;
     }
+  item = g_new0 (SkDownItem, 1);
+  g_ptr_array_add (plan->plan, item);
+  item->path = g_steal_pointer (&path);
+  item->node = node = sk_index_node_by_row (session->index, dirty->row, error);
+  if (node == NULL)
+    return FALSE;
   content_equal = node->base.kind == node->target.kind && node->base.content == node->target.content;
   meta_equal = node->target.kind == SK_KIND_SYMLINK
                || (node->base.mode == node->target.mode && (node->target.kind == SK_KIND_DIR || node->base.mtime == node->target.mtime));
@@ -226,13 +236,84 @@ plan_window (SkSession *session, gpointer data, GError **error)
   return TRUE;
 }
 
+/* Index thread, in a transaction. */
+static gboolean
+set_holds (SkSession *session, gpointer data, GError **error)
+{
+  GArray *holds = data;
+
+  for (guint i = 0; i < holds->len; i++)
+    {
+      Hold *hold = &g_array_index (holds, Hold, i);
+      g_autoptr(SkNode) node = sk_index_node_by_row (session->index, hold->row, error);
+
+      if (node == NULL || !sk_index_set_hold (session->index, hold->row, node->hold | hold->hold, error))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+typedef struct
+{
+  gint64 folder;
+  const char *rules;             /* what the choice depends on */
+} ReleaseCall;
+
+/* Index thread, in a transaction. */
+static gboolean
+release_holds (SkSession *session, gpointer data, GError **error)
+{
+  ReleaseCall *call = data;
+  const guint32 mask = SK_HOLD_NOT_SELECTED | SK_HOLD_IGNORED;
+  g_autofree char *key = g_strdup_printf ("held-by:%" G_GINT64_FORMAT, call->folder);
+  g_autoptr(GBytes) old = sk_index_get (session->index, key);
+  g_autoptr(GBytes) now = g_bytes_new_static (call->rules, strlen (call->rules));
+
+  if (old != NULL && g_bytes_equal (old, now))
+    return TRUE;
+  for (;;)
+    {
+      g_autoptr(GPtrArray) held = sk_index_held (session->index, call->folder, mask, 1000, error);
+
+      if (held == NULL)
+        return FALSE;
+      for (guint i = 0; i < held->len; i++)
+        if (!sk_index_set_hold (session->index, ((SkNode *) held->pdata[i])->row, ((SkNode *) held->pdata[i])->hold & ~mask, error))
+          return FALSE;
+      if (held->len == 0)
+        return sk_index_set (session->index, key, call->rules, strlen (call->rules), error);
+    }
+}
+
+void
+sk_down_release_holds (SkDown *self, SkFlowFolder *folder)
+{
+  g_autofree char *only = folder->only != NULL ? g_strjoinv ("\n", folder->only) : g_strdup ("");
+  g_autofree char *rules = NULL;
+  ReleaseCall call = { .folder = folder->row };
+  SkStat stat = { 0 };
+  g_autoptr(GError) error = NULL;
+
+  /* Rules that cannot be looked at are others, in any case. */
+  (void) sk_root_stat (folder->root, ".skerryignore", &stat, NULL);
+  rules = g_strdup_printf ("%" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT " %" G_GINT64_FORMAT " %" G_GINT64_FORMAT "\n%s", stat.ino, stat.size, stat.mtime,
+                           stat.ctime, only);
+  call.rules = rules;
+  if (!sk_session_transact (self->session, release_holds, &call, &error))
+    g_message ("“%s”: %s", folder->name, error->message);
+}
+
 GPtrArray *
 sk_down_plan (SkDown *self, SkFlowFolder *folder, gint64 *after, GError **error)
 {
   g_autoptr(SkIgnore) ignore = sk_scan_load_ignore (folder->root);
   g_autoptr(GHashTable) taken = g_hash_table_new (g_int64_hash, g_int64_equal);
   g_autoptr(GPtrArray) items = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_down_item_free);
-  Plan plan = { .down = self, .folder = folder, .after = after, .ignore = ignore, .plan = items, .taken = taken };
+  g_autoptr(GArray) holds = g_array_new (FALSE, FALSE, sizeof (Hold));
+  Plan plan = { .down = self, .folder = folder, .after = after, .ignore = ignore, .plan = items, .taken = taken, .holds = holds };
 
-  return sk_session_index (self->session, plan_window, &plan, error) ? g_steal_pointer (&items) : NULL;
+  if (!sk_session_index (self->session, plan_window, &plan, error)
+      || (holds->len > 0 && !sk_session_transact (self->session, set_holds, holds, error)))
+    return NULL;
+  return g_steal_pointer (&items);
 }

@@ -154,6 +154,7 @@ apply_folder (SkDown *self, SkFlowFolder *folder)
 {
   if (folder->root == NULL || folder->mode == SK_FOLDER_SEND)
     return;
+  sk_down_release_holds (self, folder);
   for (guint round = 0; round < ROUNDS_MAX && !g_cancellable_is_cancelled (self->cancellable); round++)
     {
       gint64 after = 0;

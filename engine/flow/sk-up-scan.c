@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sk-up-scan.h"
 
+#include "sk-merge.h"
+#include "sk-target.h"
 #include "sk-test-hooks.h"
+
+#include <string.h>
 
 /* --- candidates --- */
 
@@ -33,6 +37,8 @@ typedef struct
   SkUpFolder *folder;
   SkRoot *root;
   SkIgnore *ignore;
+  char **only;
+  SkId id;                       /* of the folder */
   GPtrArray *dirs;               /* char* */
   GPtrArray *listings;           /* SkScanDir */
   gboolean load_ignore;
@@ -56,6 +62,8 @@ scan_job_new (SkUp *self, SkUpFolder *folder)
   job->root = sk_root_ref (folder->flow->root);
   job->ignore = folder->ignore != NULL ? sk_ignore_ref (folder->ignore) : NULL;
   job->load_ignore = folder->ignore == NULL;
+  job->only = g_strdupv (folder->flow->only);
+  job->id = folder->flow->id;
   job->dirs = g_ptr_array_new_with_free_func (g_free);
   job->listings = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_scan_dir_free);
   job->out = g_ptr_array_new_with_free_func (found_free);
@@ -72,6 +80,7 @@ scan_job_free (gpointer data)
 
   sk_root_unref (job->root);
   g_clear_pointer (&job->ignore, sk_ignore_unref);
+  g_strfreev (job->only);
   g_ptr_array_unref (job->dirs);
   g_ptr_array_unref (job->listings);
   g_ptr_array_unref (job->out);
@@ -81,19 +90,98 @@ scan_job_free (gpointer data)
   g_free (job);
 }
 
+/* A writer that held a file open goes on writing to it in the trash: what it wrote comes back under the name of a conflict copy (A11). */
+static void
+restore_touched (ScanJob *job)
+{
+  g_autoptr(GPtrArray) touched = sk_trash_touched (job->root);
+
+  for (guint i = 0; i < touched->len; i++)
+    {
+      SkTrashItem *item = touched->pdata[i];
+      g_autoptr(SkEntry) loser = sk_entry_new (&job->id, item->path, SK_KIND_FILE);
+      g_autofree char *path = NULL;
+      g_autoptr(GError) error = NULL;
+
+      g_free (loser->device_name);
+      loser->device_name = g_strdup (job->up->session->who.device_name);
+      loser->wall = item->stat.mtime / 1000000000;
+      memcpy (loser->content.bytes, &item->stat.ino, sizeof item->stat.ino);
+      memcpy (loser->content.bytes + sizeof item->stat.ino, &item->stat.mtime, sizeof item->stat.mtime);
+      path = sk_conflict_path (loser);
+      if (!sk_trash_restore (job->root, item, path, &error))
+        g_message ("a file that was written to in the trash stays there: %s", error->message);
+    }
+}
+
+/* What --only leaves out is treated like what the rules ignore: not looked at, not missing. Globs that cannot be understood (NULL) select nothing. */
+static void
+leave_out (SkScanDir *listing, const SkOnly *only)
+{
+  guint kept = 0;
+
+  for (guint i = 0; i < listing->items->len; i++)
+    {
+      SkScanItem *item = listing->items->pdata[i];
+      g_autofree char *path = sk_path_join (listing->path, item->name);
+
+      if (only != NULL && sk_only_selects (only, path, item->stat.kind == SK_KIND_DIR))
+        {
+          /* Swapped, so that what is cut off at the end is what was left out; the order of the kept ones stays. */
+          listing->items->pdata[i] = listing->items->pdata[kept];
+          listing->items->pdata[kept++] = item;
+        }
+      else
+        g_ptr_array_add (listing->ignored, g_strdup (item->name));
+    }
+  g_ptr_array_set_size (listing->items, (int) kept);
+}
+
 /* disk pool */
 static void
 run_scan (gpointer data)
 {
   ScanJob *job = data;
+  g_autoptr(SkOnly) only = job->only != NULL ? sk_only_new ((const char *const *) job->only, NULL) : NULL;
 
   if (job->load_ignore)
-    job->ignore = sk_scan_load_ignore (job->root);
+    {
+      job->ignore = sk_scan_load_ignore (job->root);
+      restore_touched (job);
+    }
   for (guint i = 0; i < job->dirs->len; i++)
     {
+      SkScanDir *listing;
+
       sk_test_stage ("scan");
-      g_ptr_array_add (job->listings, sk_scan_dir (job->root, job->dirs->pdata[i], job->ignore, job->up->session->stopping));
+      listing = sk_scan_dir (job->root, job->dirs->pdata[i], job->ignore, job->up->session->stopping);
+      if (job->only != NULL)
+        leave_out (listing, only);
+      g_ptr_array_add (job->listings, listing);
     }
+}
+
+/* RULES A14: what the rules or --only leave out stays as it is in the vault, also when it is not on this disk. */
+static gboolean
+is_left_out (SkUpFolder *folder, const char *path, gboolean is_dir)
+{
+  return (folder->ignore != NULL && sk_ignore_match (folder->ignore, path, is_dir))
+         || (folder->flow != NULL && !sk_only_match ((const char *const *) folder->flow->only, path, is_dir));
+}
+
+static void
+add_gone (SkUpFolder *folder, GPtrArray *gone)
+{
+  for (guint i = 0; i < gone->len; i++)
+    {
+      SkFound *found = gone->pdata[i];
+
+      if (is_left_out (folder, found->path, found->base_kind == SK_KIND_DIR))
+        continue;
+      g_ptr_array_add (folder->gone, found);
+      gone->pdata[i] = NULL;
+    }
+  g_ptr_array_set_size (gone, 0);
 }
 
 /* Index thread. */
@@ -192,9 +280,7 @@ scan_done (gpointer data)
       for (guint i = 0; i < job->below->len; i++)
         g_queue_push_tail (&folder->dirs, g_steal_pointer (&job->below->pdata[i]));
       g_ptr_array_set_size (job->below, 0);
-      for (guint i = 0; i < job->gone->len; i++)
-        g_ptr_array_add (folder->gone, g_steal_pointer (&job->gone->pdata[i]));
-      g_ptr_array_set_size (job->gone, 0);
+      add_gone (folder, job->gone);
       sk_up_scan_add (self, folder, job->out);
     }
   sk_up_turn (self);
@@ -320,9 +406,7 @@ check_done (gpointer data)
       for (guint i = 0; i < job->below->len; i++)
         g_queue_push_tail (&folder->dirs, g_steal_pointer (&job->below->pdata[i]));
       g_ptr_array_set_size (job->below, 0);
-      for (guint i = 0; i < job->gone->len; i++)
-        g_ptr_array_add (folder->gone, g_steal_pointer (&job->gone->pdata[i]));
-      g_ptr_array_set_size (job->gone, 0);
+      add_gone (folder, job->gone);
       sk_up_scan_add (self, folder, job->out);
     }
   sk_up_turn (self);
@@ -334,7 +418,8 @@ start_checks (SkUp *self, SkUpFolder *folder)
   g_autoptr(GPtrArray) due = NULL;
   CheckJob *job;
 
-  if (folder->flow == NULL || folder->flow->root == NULL || folder->checks_out > 0)
+  /* Without the rules nothing is looked at; a pass brings them. */
+  if (folder->flow == NULL || folder->flow->root == NULL || folder->checks_out > 0 || folder->ignore == NULL)
     return;
   due = sk_settle_due (folder->settle, sk_clock_now (self->session->clock));
   if (due->len == 0)
@@ -355,7 +440,7 @@ start_checks (SkUp *self, SkUpFolder *folder)
 
       if (g_str_equal (path, ".skerryignore"))
         sk_up_scan_all (self, folder);      /* other rules: everything is to be looked at */
-      if (*path == '\0' || (folder->ignore != NULL && sk_ignore_match (folder->ignore, path, FALSE)))
+      if (*path == '\0' || is_left_out (folder, path, FALSE))
         continue;
       g_ptr_array_add (job->paths, g_strdup (path));
     }
@@ -452,7 +537,7 @@ sk_up_arm_settle (SkUp *self)
 
   g_hash_table_iter_init (&iter, self->folders);
   while (g_hash_table_iter_next (&iter, NULL, &value))
-    if (((SkUpFolder *) value)->flow != NULL && ((SkUpFolder *) value)->checks_out == 0)
+    if (((SkUpFolder *) value)->flow != NULL && ((SkUpFolder *) value)->checks_out == 0 && ((SkUpFolder *) value)->ignore != NULL)
       next = MIN (next, sk_settle_next (((SkUpFolder *) value)->settle));
   g_clear_pointer (&self->settle_timer, sk_timer_free);
   if (next == G_MAXINT64 || self->closing)

@@ -324,9 +324,17 @@ carry_out (Local *l, const SkLocalFacts *facts, SkTreeOutcome *outcome, GError *
       *outcome = SK_TREE_NOTHING;
       vector = sk_tree_join_maximal (l->tree, l->node->row, error);
       return vector != NULL && remember_disk (l, SK_KIND_NONE, 0, vector, 0, error);
+    case SK_LOCAL_DELETE:
+      if (!l->change->first_contact)
+        {
+          *outcome = SK_TREE_WRITTEN;
+          return write_content (l, verdict, error);
+        }
+      /* A restored database speaks of files that the disk does not have: no deletion (A6), the vault's state comes back. */
+      *outcome = SK_TREE_NOTHING;
+      return remember_disk (l, SK_KIND_NONE, 0, NULL, 0, error);
     case SK_LOCAL_CONTENT:
     case SK_LOCAL_UNION:
-    case SK_LOCAL_DELETE:
     default:
       *outcome = SK_TREE_WRITTEN;
       return write_content (l, verdict, error);
