@@ -203,3 +203,15 @@ sk_merge_copy_is_gone (const SkEntry *entry, SkEntry *const *at_copy_path, guint
       return TRUE;
   return FALSE;
 }
+
+SkEntry *
+sk_merge_restate (const SkEntry *entry, const SkVector *built_on, const SkId *writer, guint64 counter)
+{
+  SkEntry *again = sk_entry_copy (entry);
+
+  sk_vector_unref (again->vector);
+  again->vector = sk_vector_with (built_on, writer, counter);
+  again->writer = *writer;
+  again->flags = entry->flags & SK_ENTRY_UNION;    /* goes with Lamport 0 */
+  return again;
+}

@@ -232,9 +232,10 @@ sk_merge_build_on (SkEntry *const *maximal, guint n, const SkVisible *visible, c
   g_autofree guint *order = rank_contents (maximal, n, &n_ranked);
   g_autoptr(SkVector) vector = base != NULL ? sk_vector_ref ((SkVector *) base) : sk_vector_empty ();
   g_autoptr(SkVector) change = NULL;
+  gboolean answers_all = base_is_winner (maximal, visible, base, base_kind, base_content);
 
-  if (base_is_winner (maximal, visible, base, base_kind, base_content))
-    for (guint i = 0; i < n; i++)
+  for (guint i = 0; i < n; i++)
+    if (answers_all || sk_id_equal (&maximal[i]->writer, writer))
       {
         g_autoptr(SkVector) narrow = g_steal_pointer (&vector);
 

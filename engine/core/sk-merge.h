@@ -25,11 +25,13 @@ void sk_merge_visible (SkEntry *const *maximal, guint n, gboolean has_live_child
 /* What a local change of a path has to do first, and what it then builds on (A1, A7). @maximal, @n, @visible: the path
  * as it was before. @base: vector of what is on this disk, NULL when nothing of ours ever was; @base_kind and
  * @base_content (NULL unless a file or link): what that is. @writer and @counter: the stamp the change will have.
- * Returns the vector to build on, before the stamp is added: @base; or, where the disk showed the winner, its join with
- * all maximal entries. (transfer full)
+ * Returns the vector to build on, before the stamp is added: @base and all that @writer itself wrote; or, where the disk
+ * showed the winner, the join of all maximal entries. (transfer full)
  * @copies: one gboolean per entry, TRUE: append sk_conflict_entry() of it first. These are the contents that the change
- * dominates although it does not build on them. A counter stands for everything its writer ever wrote at the path, so
- * there can be some even where the change builds on the base alone: own earlier versions that lost the name. */
+ * dominates although it does not build on them.
+ * Why own entries: a counter stands for everything its writer ever wrote at the path, so the vectors of one writer
+ * must only grow. Else B:5, built on nothing, would claim the older {A:1 B:2}, which lost the name, without A:1; and a
+ * third device that never saw that one would dominate it by joining B:5 with a counter of A. */
 SkVector *sk_merge_build_on (SkEntry *const *maximal, guint n, const SkVisible *visible, const SkVector *base,
                              SkKind base_kind, const SkHash *base_content, const SkId *writer, guint64 counter,
                              gboolean *copies);
@@ -41,11 +43,15 @@ char *sk_conflict_path (const SkEntry *loser);
  * byte-identical on every device. @loser: a file or link with its chunks. (transfer full) */
 SkEntry *sk_conflict_entry (const SkEntry *loser);
 /* TRUE when one of @at_copy_path, the entries at sk_conflict_path (@entry), deleted or edited the copy of @entry.
- * To be asked before a target replaces or removes what is on this disk, if that content is one of the path's losers:
- * TRUE = the content would have no place left. It came back to its name after its copy was deleted (what beat it was
- * deleted elsewhere, or a person moved the copy back), and now loses the name again. What is on the disk is then
- * first written as a local content change, which has a copy of its own. */
+ * To be asked for the version that is on this disk before a target replaces or removes it: TRUE = nobody may have that
+ * content any more. A conflict copy was deleted, but its content was (again) at the name itself, here: what beat it
+ * was deleted elsewhere, or a person moved the copy back to the name. Now it loses the name once more, or is
+ * dominated by an entry whose writer relied on the copy. What is on the disk is then first written anew with
+ * sk_merge_restate. */
 gboolean sk_merge_copy_is_gone (const SkEntry *entry, SkEntry *const *at_copy_path, guint n);
+/* @entry once more, so that it survives: on the vector @built_on (sk_merge_build_on with @entry's content as the base)
+ * and this stamp. It keeps its Lamport number, so that it takes no name: it becomes a conflict copy. (transfer full) */
+SkEntry *sk_merge_restate (const SkEntry *entry, const SkVector *built_on, const SkId *writer, guint64 counter);
 /* TRUE when @name ends, before its extension, in what sk_conflict_path() adds. */
 gboolean sk_is_conflict_name (const char *name);
 

@@ -508,8 +508,19 @@ test_own_loser_is_kept (void)
 {
   g_autoptr(GPtrArray) set = parse_set ("fx A:3@9; fb B:1 A:1@4");
 
-  check_build_on (set, "A:2", SK_KIND_FILE, -1, 'B', 2, "A:2", "01");
+  check_build_on (set, "A:2", SK_KIND_FILE, -1, 'B', 2, "A:2 B:1", "01");
   check_build_on (set, "A:2", SK_KIND_FILE, -1, 'C', 2, "A:2", "00");
+}
+
+/* And it must not claim the old edit by halves: somebody who never saw that one would dominate it by the join of B:2 and
+ * any counter of A. */
+static void
+test_own_vectors_grow (void)
+{
+  g_autoptr(GPtrArray) set = parse_set ("fb B:1 A:1@4; d C:1@5; t B:2 D:1@6");
+
+  check_build_on (set, "", SK_KIND_FILE, -1, 'B', 3, "A:1 B:2 D:1", "100");
+  check_build_on (set, NULL, SK_KIND_NONE, -1, 'C', 3, "C:1", "000");
 }
 
 /* The same under an implied directory that is replaced by a file. */
@@ -518,7 +529,7 @@ test_own_shadow_is_kept (void)
 {
   g_autoptr(GPtrArray) set = parse_set ("fb B:1@4");
 
-  check_build_on (set, "", SK_KIND_DIR, -1, 'B', 2, "", "1");
+  check_build_on (set, "", SK_KIND_DIR, -1, 'B', 2, "B:1", "1");
   check_build_on (set, "", SK_KIND_DIR, -1, 'C', 2, "", "0");
 }
 
@@ -770,6 +781,7 @@ main (int argc, char **argv)
   g_test_add_func ("/merge/rule-a7/copies-come-first", test_copies_come_first);
   g_test_add_func ("/merge/rule-a7/copies-by-content", test_copies_by_content);
   g_test_add_func ("/merge/rule-a7/own-loser-is-kept", test_own_loser_is_kept);
+  g_test_add_func ("/merge/rule-a7/own-vectors-grow", test_own_vectors_grow);
   g_test_add_func ("/merge/rule-a7/own-shadow-is-kept", test_own_shadow_is_kept);
   g_test_add_func ("/merge/rule-a5/fork-is-kept", test_fork_is_kept);
   g_test_add_func ("/merge/rule-a7/hidden-losers-are-kept", test_hidden_losers_are_kept);

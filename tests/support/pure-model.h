@@ -462,25 +462,31 @@ stamp_metadata (const Node *node, SkEntry *entry)
     }
 }
 
-static void
-write_content (Model *m, Device *d, Node *node, const Thing *disk, gboolean is_union)
+/* Publishes the conflict copies that have to come first, and returns what the change builds on. */
+static SkVector *
+build_on (Model *m, Device *d, Node *node)
 {
-  gboolean is_gone = disk->kind == SK_KIND_NONE;
-  Thing now = is_gone ? (Thing) { .kind = SK_KIND_TOMBSTONE, .mode = node->base.mode } : *disk;
-  SkEntry *entry = entry_for (d, node->path, &now);
   g_autofree gboolean *copies = g_new0 (gboolean, node->maximal->len + 1);
   g_autoptr(GPtrArray) first = g_ptr_array_new ();
-  g_autoptr(SkVector) vector = NULL;
-  const SkHash *base_content = node->base.kind == SK_KIND_FILE || node->base.kind == SK_KIND_SYMLINK
-                               ? &node->base_entry->content : NULL;
+  const SkHash *content = node->base.kind == SK_KIND_FILE || node->base.kind == SK_KIND_SYMLINK ? &node->base_entry->content : NULL;
+  SkVector *vector = sk_merge_build_on ((SkEntry *const *) node->maximal->pdata, node->maximal->len, &node->visible,
+                                        node->base_vector, node->base.kind, content, &d->writer, d->counter + 1, copies);
 
-  vector = sk_merge_build_on ((SkEntry *const *) node->maximal->pdata, node->maximal->len, &node->visible, node->base_vector,
-                              node->base.kind, base_content, &d->writer, d->counter + 1, copies);
   for (guint i = 0; i < node->maximal->len; i++)
     if (copies[i])
       g_ptr_array_add (first, copy_of (m, node->maximal->pdata[i]));
   for (guint i = 0; i < first->len; i++)
     publish (m, d, first->pdata[i]);
+  return vector;
+}
+
+static void
+write_content (Model *m, Device *d, Node *node, const Thing *disk, gboolean is_union)
+{
+  gboolean is_gone = disk->kind == SK_KIND_NONE;
+  Thing now = is_gone ? (Thing) { .kind = SK_KIND_TOMBSTONE, .mode = node->base.mode } : *disk;
+  SkEntry *entry = pooled (m, entry_for (d, node->path, &now));
+  g_autoptr(SkVector) vector = build_on (m, d, node);
 
   if (is_gone && node->base.kind == SK_KIND_DIR)
     entry->flags |= SK_ENTRY_WAS_DIR;
@@ -494,7 +500,6 @@ write_content (Model *m, Device *d, Node *node, const Thing *disk, gboolean is_u
   entry->vector = sk_vector_with (vector, &d->writer, ++d->counter);
   if (!is_gone && disk->token != 0)
     g_array_index (m->written, gboolean, disk->token) = TRUE;
-  pooled (m, entry);
   set_base (node, is_gone ? &(Thing) { .kind = SK_KIND_NONE } : disk, is_gone ? NULL : entry, entry->vector);
   publish (m, d, entry);
 }
@@ -653,37 +658,32 @@ can_create (Device *d, const char *path)
   return parent[0] == '\0' || (thing != NULL && thing->kind == SK_KIND_DIR);
 }
 
-/* The loser whose content is on this disk under the name it lost. */
-static SkEntry *
-loser_on_disk (const Node *node)
-{
-  for (guint i = 0; i < node->visible.n_losers; i++)
-    {
-      SkEntry *loser = node->maximal->pdata[node->visible.losers[i]];
-
-      if (node->base_entry != NULL && sk_hash_equal (&loser->content, &node->base_entry->content))
-        return loser;
-    }
-  return NULL;
-}
-
-/* What is on the disk at @node lost its name, and the copy that would keep its content was deleted before; perhaps just
- * now, so the copy is looked at first. */
+/* The copy that would keep what is on the disk at @node was deleted; perhaps just now, so it is looked at first. */
 static gboolean
 has_no_place_left (Model *m, Device *d, const Node *node)
 {
-  SkEntry *loser = loser_on_disk (node);
+  const SkEntry *base = node->base_entry;
   const Node *at;
 
-  if (loser == NULL)
+  if (node->base.kind != SK_KIND_FILE && node->base.kind != SK_KIND_SYMLINK)
     return FALSE;
-  scan_path (m, d, copy_of (m, loser)->path);
+  at = g_hash_table_lookup (d->nodes, copy_of (m, node->base_entry)->path);
+  if (at == NULL)
+    return FALSE;
+  scan_path (m, d, at->path);
   recompute (m, d);
-  loser = loser_on_disk (node);
-  if (loser == NULL)
-    return FALSE;
-  at = node_at (d, copy_of (m, loser)->path);
-  return sk_merge_copy_is_gone (loser, (SkEntry *const *) at->entries->pdata, at->entries->len);
+  return node->base_entry == base && sk_merge_copy_is_gone (base, (SkEntry *const *) at->entries->pdata, at->entries->len);
+}
+
+static void
+restate (Model *m, Device *d, Node *node)
+{
+  g_autoptr(SkVector) vector = build_on (m, d, node);
+  SkEntry *entry = pooled (m, sk_merge_restate (node->base_entry, vector, &d->writer, ++d->counter));
+  Thing thing = node->base;
+
+  set_base (node, &thing, entry, entry->vector);
+  publish (m, d, entry);
 }
 
 /* TRUE when something was done. */
@@ -712,9 +712,9 @@ apply_path (Model *m, Device *d, const char *path)
   if (node->target.kind != SK_KIND_NONE && !can_create (d, path))
     return FALSE;
 
-  if (has_no_place_left (m, d, node))
+  if (action != SK_APPLY_META && has_no_place_left (m, d, node))
     {
-      write_content (m, d, node, &(Thing) { node->base.kind, node->base.token, node->base.mode, node->base.mtime }, FALSE);
+      restate (m, d, node);
       return TRUE;
     }
   if (node->target.kind == SK_KIND_NONE)
