@@ -4,6 +4,14 @@
 #include "sk-membership.h"
 
 gboolean
+sk_command_check_label (const char *label, GError **error)
+{
+  g_autoptr(GError) local = NULL;
+
+  return sk_label_check (label, &local) || sk_fail (error, SK_ERROR_USAGE, "%s", local->message);
+}
+
+gboolean
 sk_command_check_home (SkCommand *self, const char *device_name, GError **error)
 {
   SkKeep keep;
@@ -11,7 +19,7 @@ sk_command_check_home (SkCommand *self, const char *device_name, GError **error)
   if (self->session->has_vault)
     return sk_fail (error, SK_ERROR_EXISTS, "this home has the vault “%s” already; another vault needs another --home",
                     self->session->who.vault_name);
-  return sk_label_check (device_name, error)
+  return sk_command_check_label (device_name, error)
          && sk_home_choose_keep (sk_args_bool (self->args, "no-passphrase"), sk_args_string (self->args, "passphrase", NULL), &keep, error);
 }
 

@@ -4,7 +4,7 @@
 #include "sk-invite.h"
 #include "sk-limits.h"
 
-#define POLL_FIRST_MS 200
+#define POLL_FIRST_MS 50
 #define POLL_LAST_MS 5000
 #define POLL_AGE_PART 20
 

@@ -132,7 +132,7 @@ sk_cmd_vault_create (SkCommand *self, GError **error)
   gboolean ok;
 
   if (!sk_command_check_home (self, sk_args_string (self->args, "device-name", g_get_host_name ()), error)
-      || !sk_label_check (sk_args_string (self->args, "name", ""), error))
+      || !sk_command_check_label (sk_args_string (self->args, "name", ""), error))
     return NULL;
   recovery = sk_identity_new_random ();
   sk_identity_copy_seed (recovery, &seed);

@@ -45,6 +45,8 @@ typedef struct
 gboolean sk_command_adopt (SkCommand *self, const SkNewDevice *with, GError **error);
 /* A vault in this home already, a device name that is none, or no place for keys: told before anything is begun. */
 gboolean sk_command_check_home (SkCommand *self, const char *device_name, GError **error);
+/* A name that a person gave to a vault, device, folder or storage; SK_ERROR_USAGE. */
+gboolean sk_command_check_label (const char *label, GError **error);
 
 #define SK_COMMAND(name) GVariant *name (SkCommand *self, GError **error)
 /* sk-cmd-vault.c */

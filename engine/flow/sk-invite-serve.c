@@ -6,7 +6,7 @@
 #include "sk-invite-private.h"
 #include "sk-limits.h"
 
-#define POLL_FIRST_US (G_USEC_PER_SEC / 5)
+#define POLL_FIRST_US (G_USEC_PER_SEC / 20)
 #define POLL_LAST_US (5 * G_USEC_PER_SEC)
 #define POLL_AGE_PART 20                                  /* somebody who waits for 20 s does not mind one more */
 #define FAREWELL_MS 2000
@@ -49,15 +49,15 @@ sk_invite_set_state (SkInvites *self, SkInvitation *invitation, SkInviteState st
 
   if (sk_invite_is_final (state))
     g_clear_pointer (&invitation->side, sk_invite_side_free);
+  else if (!invitation->yes)     /* before the state, so that whoever saw that finds the question */
+    sk_session_raise (self->session, key, "newcomer", 0, NULL, "“%s” wants to join the vault and must show these words: %s", invitation->answer.name,
+                      invitation->words);
   g_mutex_lock (&self->lock);
   invitation->state = state;
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);
   if (sk_invite_is_final (state))
     sk_session_settle_issue (self->session, key);
-  else if (state == SK_INVITE_ASKED && !invitation->yes)
-    sk_session_raise (self->session, key, "newcomer", 0, NULL, "“%s” wants to join the vault and must show these words: %s", invitation->answer.name,
-                      invitation->words);
   sk_session_touch_report (self->session);
 }
 
