@@ -40,6 +40,9 @@ static const struct
   { "issues", sk_cmd_issues, FALSE },
   { "resolve", sk_cmd_resolve, FALSE },
   { "activity", sk_cmd_activity, FALSE },
+  { "storage.verify", sk_cmd_storage_verify, FALSE },
+  { "fsck", sk_cmd_fsck, FALSE },
+  { "gc", sk_cmd_gc, FALSE },
 };
 
 void

@@ -49,6 +49,7 @@ run_local (gpointer data)
         }
       if (here)
         {
+          item->have[i] = 1;
           item->missing--;
           job->found += !sk_chunk_ref_is_zero (ref);
         }
@@ -76,6 +77,7 @@ typedef struct
   GHashTable *needs;             /* SkHash -> SkDownNeed */
   GQueue requests;               /* Request */
   guint gets_out;
+  gboolean try_again;            /* a pack was bad: perhaps another one holds the same */
 } Group;
 
 typedef struct
@@ -185,6 +187,9 @@ deliver (Group *group, SkDownNeed *need, GBytes *plain)
     {
       SkDownUse *use = &g_array_index (need->uses, SkDownUse, i);
 
+      if (use->item->have[use->chunk])
+        continue;
+      use->item->have[use->chunk] = 1;
       use->item->missing--;
       if (use->item->partial == NULL)
         use->item->data->pdata[use->chunk] = g_bytes_ref (plain);
@@ -205,6 +210,13 @@ static void start_requests (Group *group);
 static void
 request_failed (Request *request, const GError *error)
 {
+  if (g_error_matches (error, SK_ERROR, SK_ERROR_CORRUPT) || g_error_matches (error, SK_ERROR, SK_ERROR_NOT_FOUND))
+    {
+      /* Not the end: find_places looks for another holder, and says so when there is none. */
+      g_hash_table_add (request->group->down->bad_packs, g_memdup2 (&request->pack, sizeof request->pack));
+      request->group->try_again = TRUE;
+      return;
+    }
   for (guint i = 0; i < request->needs->len; i++)
     {
       SkDownNeed *need = request->needs->pdata[i];
@@ -365,9 +377,9 @@ typedef struct
 } PlacesCall;
 
 static gboolean
-storage_usable (SkDown *down, gint64 row)
+place_usable (SkDown *down, const SkChunkPlace *place)
 {
-  return sk_config_storage (down->config, row) != NULL;
+  return sk_config_storage (down->config, place->storage) != NULL && !g_hash_table_contains (down->bad_packs, &place->pack);
 }
 
 /* Index thread: where each missing chunk is stored. */
@@ -389,8 +401,7 @@ find_places (SkSession *session, gpointer data, GError **error)
           SkDownNeed *need;
 
           offset += ref->size;
-          if (sk_chunk_ref_is_zero (ref) || item->sources->pdata[k] != NULL || (item->data != NULL && item->data->pdata[k] != NULL)
-              || item->error != NULL)
+          if (sk_chunk_ref_is_zero (ref) || item->have[k] || item->error != NULL)
             continue;
           need = g_hash_table_lookup (group->needs, &ref->id);
           if (need == NULL)
@@ -401,12 +412,12 @@ find_places (SkSession *session, gpointer data, GError **error)
               if (places == NULL)
                 return FALSE;
               for (guint p = 0; p < places->len && found == NULL; p++)
-                if (storage_usable (group->down, g_array_index (places, SkChunkPlace, p).storage))
+                if (place_usable (group->down, &g_array_index (places, SkChunkPlace, p)))
                   found = &g_array_index (places, SkChunkPlace, p);
               if (found == NULL)
                 {
-                  g_set_error (&item->error, SK_ERROR, SK_ERROR_NOT_FOUND, "a part of it is in no storage that is attached here; "
-                               "it arrives when a device that has it publishes it again");
+                  g_set_error (&item->error, SK_ERROR, SK_ERROR_NOT_FOUND, "a part of it is missing or damaged in every storage "
+                               "that is attached here; a device that has the file mends it ('skerryctl storage verify' there)");
                   continue;
                 }
               need = g_new0 (SkDownNeed, 1);
@@ -437,20 +448,25 @@ fetch_group (SkDown *self, SkFlowFolder *folder, GPtrArray *items, guint *from, 
       sk_down_spawn (self, self->session->disk, run_local, local_done, job, g_free);
     }
   sk_down_wait (self);
-  group.needs = g_hash_table_new_full (sk_hash_hash, sk_hash_equal_func, NULL, need_free);
-  if (!sk_session_index (self->session, find_places, &call, &error))
+  do
     {
-      for (guint i = 0; i < items->len; i++)
-        if (((SkDownItem *) items->pdata[i])->error == NULL)
-          ((SkDownItem *) items->pdata[i])->error = g_error_copy (error);
+      group.try_again = FALSE;
+      group.needs = g_hash_table_new_full (sk_hash_hash, sk_hash_equal_func, NULL, need_free);
+      if (!sk_session_index (self->session, find_places, &call, &error))
+        {
+          for (guint i = 0; i < items->len; i++)
+            if (((SkDownItem *) items->pdata[i])->error == NULL)
+              ((SkDownItem *) items->pdata[i])->error = g_error_copy (error);
+        }
+      else
+        {
+          make_requests (&group);
+          start_requests (&group);
+          sk_down_wait (self);
+        }
+      g_hash_table_unref (group.needs);
     }
-  else
-    {
-      make_requests (&group);
-      start_requests (&group);
-      sk_down_wait (self);
-    }
-  g_hash_table_unref (group.needs);
+  while (group.try_again && error == NULL && !g_cancellable_is_cancelled (self->cancellable));
 }
 
 void
@@ -464,6 +480,7 @@ sk_down_fetch_small (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
       SkDownItem *item = items->pdata[i];
 
       to[i] = item->missing = item->entry->chunks->len;
+      item->have = g_new0 (guint8, to[i] + 1);
       item->data = g_ptr_array_new_full (to[i], bytes_free);
       g_ptr_array_set_size (item->data, (int) to[i]);
     }
@@ -480,6 +497,7 @@ sk_down_fetch_large (SkDown *self, SkFlowFolder *folder, SkDownItem *item)
   g_ptr_array_add (one, item);
   item->partial = sk_partial_open (folder->root, &item->entry->content, item->entry->size, &item->error);
   item->missing = item->entry->chunks->len;
+  item->have = g_new0 (guint8, item->missing + 1);
   while (item->partial != NULL && item->error == NULL && from < item->entry->chunks->len
          && !g_cancellable_is_cancelled (self->cancellable))
     {

@@ -29,6 +29,7 @@ sk_down_item_free (SkDownItem *self)
   g_free (self->path);
   g_free (self->move_from);
   g_clear_pointer (&self->sources, g_ptr_array_unref);
+  g_free (self->have);
   g_clear_pointer (&self->data, g_ptr_array_unref);
   g_clear_pointer (&self->partial, sk_partial_close);
   g_clear_error (&self->error);

@@ -36,6 +36,7 @@ typedef struct _SkDownItem
   /* content in memory (small) or in a partial file (large) */
   GPtrArray *data;               /* GBytes per chunk */
   SkPartial *partial;
+  guint8 *have;                  /* per chunk: it is in place (or a zero run) */
   guint missing;                 /* chunks that are not there yet */
   guint64 next_chunk, next_offset;   /* large files: where the next group begins */
   SkStat out;
@@ -55,6 +56,7 @@ struct _SkDown
   SkDownResult *result;          /* of the current round */
   GCancellable *cancellable;
   char *trash_batch;
+  GHashTable *bad_packs;         /* SkHash: answered wrongly or not at all in this request; other places are tried (A3 (f)) */
   int busy_until;                /* atomic: seconds of the clock */
   int wanted;                    /* atomic: a wake-up is queued */
   guint outstanding;

@@ -215,6 +215,7 @@ apply_all (SkDown *self, const gint64 *folders, guint n)
 
   sk_config_unref (self->config);
   self->config = sk_session_config (self->session);
+  g_hash_table_remove_all (self->bad_packs);
   g_free (self->trash_batch);
   self->trash_batch = sk_trash_new_batch (sk_clock_wall (self->session->clock));
   for (guint i = 0; i < self->config->folders->len; i++)
@@ -365,6 +366,7 @@ sk_down_new (SkSession *session)
   self->session = session;
   self->config = sk_session_config (session);
   self->jobs = g_main_context_new ();
+  self->bad_packs = g_hash_table_new_full (sk_hash_hash, sk_hash_equal_func, g_free, NULL);
   self->worker = sk_worker_new ("down");
   return self;
 }
@@ -376,6 +378,7 @@ sk_down_free (SkDown *self)
     return;
   sk_worker_stop (self->worker);       /* 'stopping' is cancelled: what runs ends at its next step */
   g_main_context_unref (self->jobs);
+  g_hash_table_unref (self->bad_packs);
   sk_config_unref (self->config);
   g_free (self->trash_batch);
   g_free (self);
