@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdlib.h>
+
 #include "sk-command.h"
 #include "sk-report.h"
 
@@ -6,7 +8,7 @@ typedef struct
 {
   const SkId *id;
   gint64 row;
-  const char *path;
+  char *path;                    /* as the person gave it: a link in it that is turned elsewhere must be noticed (B013) */
   SkFolderMode mode;
   const char *const *only;
   SkRootNumbers numbers;
@@ -20,8 +22,13 @@ list_paths (SkSession *session, gpointer data, GError **error)
   g_autoptr(GPtrArray) rows = sk_index_folders (session->index);
 
   for (guint i = 0; i < rows->len; i++)
-    if (((SkFolderRow *) rows->pdata[i])->path != NULL)
-      g_ptr_array_add (call->paths, g_strdup (((SkFolderRow *) rows->pdata[i])->path));
+    {
+      const char *path = ((SkFolderRow *) rows->pdata[i])->path;
+      g_autofree char *resolved = path != NULL ? realpath (path, NULL) : NULL;
+
+      if (path != NULL)
+        g_ptr_array_add (call->paths, g_strdup (resolved != NULL ? resolved : path));
+    }
   return TRUE;
 }
 
@@ -61,7 +68,7 @@ prepare_root (SkCommand *self, const char *path, const SkId *folder, AttachCall 
     return NULL;
   *warning = sk_root_warning (root);
   sk_root_numbers (root, &attach->numbers);
-  attach->path = sk_root_path (root);
+  attach->path = g_canonicalize_filename (path, NULL);
   attach->paths = NULL;
   return g_steal_pointer (&root);
 }
@@ -107,7 +114,7 @@ sk_cmd_folder_add (SkCommand *self, GError **error)
   AttachCall attach = { .mode = SK_FOLDER_BOTH };
   g_autoptr(SkRoot) root = NULL;
   g_autoptr(GArray) storages = storage_ids (self, error);
-  g_autofree char *warning = NULL;
+  g_autofree char *warning = NULL, *given = NULL;
   SkFolderDef *def;
   SkId id;
 
@@ -115,6 +122,7 @@ sk_cmd_folder_add (SkCommand *self, GError **error)
     return NULL;
   sk_id_random (&id);
   root = prepare_root (self, path, &id, &attach, &warning, error);
+  given = attach.path;
   if (root == NULL)
     return NULL;
   def = g_new0 (SkFolderDef, 1);
@@ -152,9 +160,13 @@ sk_cmd_folder_attach (SkCommand *self, GError **error)
   g_autoptr(GPtrArray) none = g_ptr_array_new ();
   AttachCall attach = { 0 };
   g_autoptr(SkRoot) root = NULL;
-  g_autofree char *warning = NULL;
+  g_autofree char *warning = NULL, *given = NULL;
+  g_autoptr(SkOnly) globs = NULL;
 
   if (row == NULL)
+    return NULL;
+  globs = sk_only_new ((const char *const *) only, error);
+  if (globs == NULL)
     return NULL;
   if (row->path != NULL)
     {
@@ -164,6 +176,7 @@ sk_cmd_folder_attach (SkCommand *self, GError **error)
   if (!parse_mode (sk_args_string (self->args, "mode", "both"), &attach.mode, error))
     return NULL;
   root = prepare_root (self, sk_args_bytes (self->args, "path", ""), &row->id, &attach, &warning, error);
+  given = attach.path;
   if (root == NULL)
     return NULL;
   attach.row = row->row;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "sk-command.h"
+#include "sk-known-root.h"
 #include "sk-invite-serve.h"
 #include "sk-report.h"
 
@@ -42,20 +43,6 @@ find_issue (SkSession *session, gpointer data, GError **error)
         i--;
       }
   return TRUE;
-}
-
-/* The marker is missing and the person says that this is the folder: it is written again, and the next pass is a first contact. */
-static gboolean
-accept_folder (SkCommand *self, gint64 row, GError **error)
-{
-  g_autoptr(SkConfig) config = sk_session_config (self->session);
-  SkFlowFolder *folder = sk_config_folder (config, row);
-  g_autoptr(SkRoot) root = NULL;
-
-  if (folder == NULL)
-    return sk_fail (error, SK_ERROR_NOT_FOUND, "the folder is not attached here any more");
-  root = sk_root_open (folder->path, error);
-  return root != NULL && sk_root_prepare (root, &folder->id, error);
 }
 
 typedef struct
@@ -114,7 +101,7 @@ sk_cmd_resolve (SkCommand *self, GError **error)
   else if (g_str_equal (call.found->kind, "local-changes") && (yes || g_str_equal (choice, "refuse")))
     sk_up_decide_local (self->session->up, call.found->folder, yes);
   else if (g_str_equal (call.found->kind, "folder-missing") && yes)
-    ok = accept_folder (self, call.found->folder, error);
+    ok = sk_known_root_accept (self->session, call.found->folder, error);
   else if (g_str_equal (choice, "retry"))
     sk_session_settle_issue (self->session, call.found->key);
   else

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sk-attachments.h"
+#include "sk-known-root.h"
 
 static void
 flow_storage_free (gpointer data)
@@ -161,81 +162,6 @@ placement (SkConfig *config, const SkFolderRow *row)
   return rows;
 }
 
-/* Opens the root and proves that it is the one (markers and numbers, C12). @why is set when it is not to be used now. */
-static SkRoot *
-root_for (const SkFolderRow *row, SkConfig *old, char **why)
-{
-  SkFlowFolder *known = old != NULL ? sk_config_folder (old, row->row) : NULL;
-  g_autoptr(SkRoot) root = NULL;
-  g_autoptr(GError) error = NULL;
-  SkRootNumbers numbers = { .dev = row->root_dev, .ino = row->root_ino, .fsid = row->root_fsid };
-  SkRootState state;
-
-  if (known != NULL && known->root != NULL && g_strcmp0 (known->path, row->path) == 0)
-    root = sk_root_ref (known->root);
-  else
-    root = sk_root_open (row->path, &error);
-  if (root == NULL)
-    {
-      *why = g_strdup (error->message);
-      return NULL;
-    }
-  state = sk_root_check (root, &row->id, &numbers);
-  if (state == SK_ROOT_MISSING && known != NULL && known->root != NULL)
-    {
-      /* The pinned directory went away; perhaps another one with the same marker came (a remounted drive). */
-      g_clear_pointer (&root, sk_root_unref);
-      root = sk_root_open (row->path, NULL);
-      state = root != NULL ? sk_root_check (root, &row->id, &numbers) : SK_ROOT_MISSING;
-    }
-  switch (state)
-    {
-    case SK_ROOT_OK:
-    case SK_ROOT_NEW_NUMBERS:      /* the marker's random id decides; the numbers change at every mount on some file systems */
-      return g_steal_pointer (&root);
-    case SK_ROOT_NO_MARKER:
-      *why = g_strdup_printf ("“%s” is there but its marker (.skerry/folder) is not: another disk, or the folder was emptied; nothing is "
-                              "deleted. Put it back, or say 'skerryctl resolve ISSUE accept' if this is the folder", row->path);
-      return NULL;
-    case SK_ROOT_FOREIGN:
-      *why = g_strdup_printf ("“%s” carries the marker of another folder", row->path);
-      return NULL;
-    case SK_ROOT_MISSING:
-    default:
-      *why = g_strdup_printf ("“%s” is not there; nothing is deleted, syncing goes on when it is back", row->path);
-      return NULL;
-    }
-}
-
-typedef struct
-{
-  gint64 row;
-  SkRootNumbers numbers;
-} NumbersCall;
-
-/* Index thread, in a transaction. */
-static gboolean
-store_numbers (SkSession *session, gpointer data, GError **error)
-{
-  NumbersCall *call = data;
-
-  return sk_index_folder_set_numbers (session->index, call->row, call->numbers.dev, call->numbers.ino, &call->numbers.fsid, error);
-}
-
-/* After a lost database the folder is known by its marker only; from now on by its numbers as well (C12). */
-static void
-learn_numbers (SkSession *session, const SkFolderRow *row, const SkFlowFolder *folder)
-{
-  NumbersCall call = { .row = row->row };
-  g_autoptr(GError) error = NULL;
-
-  if (folder->root == NULL || row->root_dev != 0 || row->root_ino != 0)
-    return;
-  sk_root_numbers (folder->root, &call.numbers);
-  if (!sk_session_transact (session, store_numbers, &call, &error))
-    g_message ("“%s”: %s", folder->name, error->message);
-}
-
 static void
 add_folders (SkSession *session, SkConfig *config, SkConfig *old, GPtrArray *rows)
 {
@@ -255,12 +181,11 @@ add_folders (SkSession *session, SkConfig *config, SkConfig *old, GPtrArray *row
       folder->mode = row->mode;
       folder->only = g_strdupv (row->only);
       folder->storages = placement (config, row);
-      folder->root = root_for (row, old, &folder->why);
+      folder->root = sk_known_root (session, row, old != NULL ? sk_config_folder (old, row->row) : NULL, &folder->why);
       if (folder->root == NULL)
         sk_session_raise (session, key, "folder-missing", row->row, NULL, "%s", folder->why);
       else
         sk_session_settle_issue (session, key);
-      learn_numbers (session, row, folder);
       g_ptr_array_add (config->folders, folder);
     }
 }

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sk-known-root.h"
+
+/* Files that are compared when the numbers are new, so many of them per directory, and so many in a hundred that have to be right. */
+#define SAMPLE_FILES 1000u
+#define SAMPLE_PER_DIR 64u
+#define SAMPLE_PERCENT 90u
+
+typedef struct
+{
+  const SkFolderRow *row;
+  GPtrArray *paths;              /* char* */
+  GArray *bases;                 /* SkBase; numbers only */
+} Sample;
+
+static gboolean
+add_children (SkSession *session, Sample *sample, gint64 parent, const char *path, GPtrArray *dirs, GError **error)
+{
+  g_autoptr(GPtrArray) children = sk_index_children (session->index, sample->row->row, parent, TRUE, error);
+  guint step, n = 0;
+
+  if (children == NULL)
+    return FALSE;
+  step = MAX (1, children->len / SAMPLE_PER_DIR);
+  for (guint i = 0; i < children->len && sample->paths->len < SAMPLE_FILES; i++)
+    {
+      SkNode *child = children->pdata[i];
+
+      if (child->base.kind == SK_KIND_DIR)
+        g_ptr_array_add (dirs, sk_path_join (path, child->name));
+      if (child->base.kind != SK_KIND_FILE || n++ % step != 0)
+        continue;
+      g_ptr_array_add (sample->paths, sk_path_join (path, child->name));
+      g_array_append_val (sample->bases, child->base);
+      g_array_index (sample->bases, SkBase, sample->bases->len - 1).vector = NULL;
+    }
+  return TRUE;
+}
+
+/* Index thread: files of many directories rather than many of one. */
+static gboolean
+take_sample (SkSession *session, gpointer data, GError **error)
+{
+  Sample *sample = data;
+  g_autoptr(GPtrArray) dirs = g_ptr_array_new_with_free_func (g_free);
+
+  g_ptr_array_add (dirs, g_strdup (""));
+  for (guint i = 0; i < dirs->len && sample->paths->len < SAMPLE_FILES; i++)
+    {
+      const char *path = dirs->pdata[i];
+      g_autoptr(GError) local = NULL;
+      g_autoptr(SkNode) node = *path != '\0' ? sk_index_node (session->index, sample->row->row, path, &local) : NULL;
+
+      if (local != NULL)
+        {
+          g_propagate_error (error, g_steal_pointer (&local));
+          return FALSE;
+        }
+      if ((*path == '\0' || node != NULL) && !add_children (session, sample, node != NULL ? node->row : 0, path, dirs, error))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+/* Most of what the index knows lies here, with the same size and time. */
+static gboolean
+looks_right (SkSession *session, const SkFolderRow *row, SkRoot *root)
+{
+  g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr(GArray) bases = g_array_new (FALSE, FALSE, sizeof (SkBase));
+  Sample sample = { .row = row, .paths = paths, .bases = bases };
+  guint right = 0;
+
+  if (!sk_session_index (session, take_sample, &sample, NULL))
+    return FALSE;
+  for (guint i = 0; i < paths->len; i++)
+    {
+      const SkBase *base = &g_array_index (bases, SkBase, i);
+      SkStat stat;
+
+      right += sk_root_stat (root, paths->pdata[i], &stat, NULL) && stat.kind == SK_KIND_FILE && stat.size == base->size
+               && stat.mtime == base->stat_mtime;
+    }
+  return right * 100 >= paths->len * SAMPLE_PERCENT;
+}
+
+typedef struct
+{
+  const SkFolderRow *row;
+  SkRootNumbers numbers;
+  gboolean ask;
+} Adopt;
+
+static gboolean
+set_numbers (SkSession *session, const Adopt *adopt, GError **error)
+{
+  return sk_index_folder_set_numbers (session->index, adopt->row->row, adopt->numbers.dev, adopt->numbers.ino, &adopt->numbers.fsid, error);
+}
+
+/* Index thread, in a transaction. */
+static gboolean
+adopt_numbers (SkSession *session, gpointer data, GError **error)
+{
+  Adopt *adopt = data;
+  g_autofree char *key = g_strdup_printf ("ask-removed:%" G_GINT64_FORMAT, adopt->row->row);
+
+  return set_numbers (session, adopt, error) && (!adopt->ask || sk_index_set_u64 (session->index, key, 1, error));
+}
+
+/* Right marker, other numbers. A folder whose numbers were never known (its database was lost) has no bases either. */
+static SkRoot *
+look_closer (SkSession *session, const SkFolderRow *row, char **why)
+{
+  g_autoptr(GError) error = NULL;
+  g_autoptr(SkRoot) root = sk_root_open (row->path, &error);
+  Adopt adopt = { .row = row, .ask = row->root_dev != 0 || row->root_ino != 0 };
+
+  if (root == NULL)
+    {
+      *why = g_strdup (error->message);
+      return NULL;
+    }
+  if (!looks_right (session, row, root))
+    {
+      *why = g_strdup_printf ("“%s” carries the right marker but is on another disk than before and does not hold the files it held: an older copy, or "
+                              "another one. Nothing is deleted. Put the right one back, or say 'skerryctl resolve ISSUE accept' if this is the folder: "
+                              "what is missing then comes back", row->path);
+      return NULL;
+    }
+  sk_root_numbers (root, &adopt.numbers);
+  if (!sk_session_transact (session, adopt_numbers, &adopt, &error))
+    {
+      *why = g_strdup (error->message);
+      return NULL;
+    }
+  return g_steal_pointer (&root);
+}
+
+SkRoot *
+sk_known_root (SkSession *session, const SkFolderRow *row, const SkFlowFolder *known, char **why)
+{
+  g_autoptr(SkRoot) root = NULL;
+  g_autoptr(GError) error = NULL;
+  SkRootNumbers numbers = { .dev = row->root_dev, .ino = row->root_ino, .fsid = row->root_fsid };
+
+  if (known != NULL && known->root != NULL && g_strcmp0 (known->path, row->path) == 0)
+    root = sk_root_ref (known->root);
+  else
+    root = sk_root_open (row->path, &error);
+  if (root == NULL)
+    {
+      *why = g_strdup_printf ("“%s” is not there (%s); nothing is deleted, syncing goes on when it is back", row->path, error->message);
+      return NULL;
+    }
+  switch (sk_root_check (root, &row->id, &numbers))
+    {
+    case SK_ROOT_OK:
+      return g_steal_pointer (&root);
+    case SK_ROOT_NEW_NUMBERS:
+      return look_closer (session, row, why);
+    case SK_ROOT_NO_MARKER:
+      *why = g_strdup_printf ("“%s” is there but its marker (.skerry/folder) is not: another disk, or the folder was emptied. Nothing is deleted. Put it "
+                              "back, or say 'skerryctl resolve ISSUE accept' if this is the folder: what is missing then comes back", row->path);
+      return NULL;
+    case SK_ROOT_FOREIGN:
+      *why = g_strdup_printf ("“%s” carries the marker of another folder", row->path);
+      return NULL;
+    case SK_ROOT_MISSING:
+    default:
+      *why = g_strdup_printf ("“%s” is not there; nothing is deleted, syncing goes on when it is back", row->path);
+      return NULL;
+    }
+}
+
+/* Index thread, in a transaction. */
+static gboolean
+begin_again (SkSession *session, gpointer data, GError **error)
+{
+  Adopt *adopt = data;
+  const SkFolderRow *row = adopt->row;
+
+  return sk_index_folder_detach (session->index, row->row, error)
+         && sk_index_folder_attach (session->index, row->row, row->path, row->mode, (const char *const *) row->only, error)
+         && set_numbers (session, adopt, error) && sk_index_folder_set_first_contact (session->index, row->row, TRUE, error);
+}
+
+typedef struct { gint64 folder; SkFolderRow *row; } RowCall;
+
+/* Index thread. */
+static gboolean
+read_row (SkSession *session, gpointer data, GError **error)
+{
+  RowCall *call = data;
+
+  call->row = sk_index_folder (session->index, call->folder);
+  return TRUE;
+}
+
+gboolean
+sk_known_root_accept (SkSession *session, gint64 folder, GError **error)
+{
+  RowCall call = { .folder = folder };
+  g_autoptr(SkFolderRow) row = NULL;
+  g_autoptr(SkRoot) root = NULL;
+  Adopt adopt;
+
+  if (!sk_session_index (session, read_row, &call, error))
+    return FALSE;
+  row = call.row;
+  if (row == NULL || row->path == NULL)
+    return sk_fail (error, SK_ERROR_NOT_FOUND, "the folder is not attached here any more");
+  root = sk_root_open (row->path, error);
+  if (root == NULL || !sk_root_prepare (root, &row->id, error))
+    return FALSE;
+  adopt = (Adopt) { .row = row };
+  sk_root_numbers (root, &adopt.numbers);
+  return sk_session_transact (session, begin_again, &adopt, error);
+}
