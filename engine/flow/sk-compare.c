@@ -186,7 +186,8 @@ sk_compare_listing (SkSession *session, gint64 folder, const SkScanDir *listing,
         }
     }
   if (*listing->path == '\0' || parent != NULL)
-    known = sk_index_children (session->index, folder, parent != NULL ? parent->row : 0, TRUE, error);
+    /* Those without a base as well: what is made anew where something was removed is compared with that state of the node. */
+    known = sk_index_children (session->index, folder, parent != NULL ? parent->row : 0, FALSE, error);
   else
     known = g_ptr_array_new ();
   if (known == NULL)
@@ -202,7 +203,7 @@ sk_compare_listing (SkSession *session, gint64 folder, const SkScanDir *listing,
       if (item == NULL || order > 0)
         {
           k++;
-          if (node == NULL || is_listed (listing->ignored, node->name) || is_listed (listing->specials, node->name))
+          if (node == NULL || node->base.kind == SK_KIND_NONE || is_listed (listing->ignored, node->name) || is_listed (listing->specials, node->name))
             continue;          /* not looked at is not gone (A14) */
           if (!add_gone_tree (session, folder, path, node, gone, error))
             return FALSE;
