@@ -73,6 +73,7 @@ sk_up_gone_begin (SkUp *self, SkUpFolder *folder)
   g_ptr_array_set_size (folder->suspects, 0);
   g_ptr_array_set_size (folder->gone, 0);
   g_hash_table_remove_all (folder->withheld);
+  g_hash_table_remove_all (folder->troubles);
   folder->waiting = 0;
   folder->incomplete = FALSE;
   folder->again_at = 0;
@@ -345,6 +346,30 @@ revert_local_changes (SkUp *self, SkUpFolder *folder)
   g_hash_table_remove_all (folder->withheld);
 }
 
+/* What a complete pass did not meet again is over: a pipe that was removed, a disk that is as before. */
+static void
+settle_troubles (SkUp *self, SkUpFolder *folder)
+{
+  static const char *const kinds[] = { "item", "special", "mount" };
+  g_autoptr(GPtrArray) over = g_ptr_array_new_with_free_func (g_free);
+  GHashTableIter iter;
+  gpointer key;
+
+  g_mutex_lock (&self->session->lock);
+  g_hash_table_iter_init (&iter, self->session->open_issues);
+  while (g_hash_table_iter_next (&iter, &key, NULL))
+    for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
+      {
+        g_autofree char *prefix = g_strdup_printf ("%s:%" G_GINT64_FORMAT ":", kinds[i], folder->row);
+
+        if (g_str_has_prefix (key, prefix) && !g_hash_table_contains (folder->troubles, key))
+          g_ptr_array_add (over, g_strdup (key));
+      }
+  g_mutex_unlock (&self->session->lock);
+  for (guint i = 0; i < over->len; i++)
+    sk_session_settle_issue (self->session, over->pdata[i]);
+}
+
 static void
 end_pass (SkUp *self, SkUpFolder *folder, gboolean nothing_missing)
 {
@@ -361,6 +386,7 @@ end_pass (SkUp *self, SkUpFolder *folder, gboolean nothing_missing)
         sk_session_settle_issue (self->session, key);
       if (!sk_session_transact (self->session, store_end, &call, &error))
         g_ptr_array_add (self->failed, g_strdup (error->message));
+      settle_troubles (self, folder);
       folder->withheld_changed |= folder->flow->mode == SK_FOLDER_RECEIVE;
     }
   if (folder->withheld_changed)

@@ -17,6 +17,7 @@
 #define SK_UP_SCAN_DIRS 32u               /* directories per scan job */
 #define SK_UP_PACK_TARGET (8u << 20)
 #define SK_UP_COMMIT_ITEMS 1000u
+#define SK_UP_COMMIT_PACKS 32u
 #define SK_UP_COMMIT_DELAY_US (250 * 1000)
 
 typedef struct _SkUpFolder SkUpFolder;
@@ -51,10 +52,11 @@ typedef struct
   SkUp *up;
   SkUpLane *lane;
   GArray *chunks;                /* SkSplitChunk with data */
-  guint64 bytes;
+  guint64 cost;                  /* bytes of budget it holds */
   int level;
   SkKeyring *keys;
-  GBytes *object;
+  GBytes *object;                /* until it is stored */
+  guint64 size;
   SkHash name;
   SkId epoch;
   GArray *rows;
@@ -69,7 +71,7 @@ struct _SkUpLane
   char *key;
   GArray *storages;              /* gint64 rows */
   GArray *open;                  /* SkSplitChunk: the next pack */
-  guint64 open_bytes;
+  guint64 open_bytes, open_cost;
   GHashTable *in_flight;         /* SkHash -> SkUpChunk */
 };
 
@@ -90,6 +92,7 @@ struct _SkUpFolder
   guint64 asked;                 /* how many files that was about */
   gboolean ask;                  /* the root has new numbers: whatever is missing waits for the person (C12) */
   GQueue recent;                 /* losses of the last ten minutes, see sk-up-gone.c */
+  GHashTable *troubles;          /* keys of the issues about single paths that this pass raised; others are over when it ends */
   SkSettle *settle;
   GHashTable *withheld;          /* receive-only: char* path -> SkFound, what differs here */
   gboolean withheld_changed;

@@ -217,6 +217,7 @@ listing_trouble (SkUp *self, SkUpFolder *folder, SkScanDir *listing)
     return;                      /* vanished meanwhile: its parent tells */
   if (!g_error_matches (listing->error, SK_ERROR, SK_ERROR_PERMISSION))
     folder->incomplete = TRUE;   /* EIO, ESTALE, ...: absence proves nothing in this pass */
+  g_hash_table_add (folder->troubles, g_strdup (key));
   sk_session_raise (self->session, key, "failed-item", folder->row, listing->path, "“%s” cannot be read: %s; what is in it stays as it is on the other devices",
                     *shown != '\0' ? shown : folder->flow->name, listing->error->message);
   g_ptr_array_add (self->failed, g_strdup_printf ("%s: %s", shown, listing->error->message));
@@ -235,6 +236,7 @@ report_specials (SkUp *self, SkUpFolder *folder, ScanJob *job)
           g_autofree char *key = path_key ("special", folder, path);
           g_autofree char *shown = sk_path_display (path);
 
+          g_hash_table_add (folder->troubles, g_strdup (key));
           sk_session_raise (self->session, key, "not-synced", folder->row, path,
                             "“%s” is a device, socket, pipe or another mounted disk: it is not synced", shown);
         }
@@ -245,6 +247,7 @@ report_specials (SkUp *self, SkUpFolder *folder, ScanJob *job)
       g_autofree char *key = path_key ("mount", folder, path);
       g_autofree char *shown = sk_path_display (path);
 
+      g_hash_table_add (folder->troubles, g_strdup (key));
       sk_session_raise (self->session, key, "unavailable", folder->row, path,
                         "“%s” became or ceased to be a mount point: nothing in it is synced or deleted until it is as before", shown);
     }

@@ -48,6 +48,7 @@ sk_up_item_fail (SkUp *self, SkUpItem *item)
     {
       g_autofree char *key = g_strdup_printf ("item:%" G_GINT64_FORMAT ":%s", item->folder->row, path);
 
+      g_hash_table_add (item->folder->troubles, g_strdup (key));
       sk_session_raise (self->session, key, "failed-item", item->folder->row, path, "“%s” could not be taken in: %s", shown,
                         item->error->message);
       sk_settle_again (item->folder->settle, path, now);
@@ -66,6 +67,7 @@ up_folder_free (gpointer data)
   g_queue_clear_full (&self->recent, g_free);
   g_ptr_array_unref (self->gone);
   g_ptr_array_unref (self->suspects);
+  g_hash_table_unref (self->troubles);
   sk_settle_free (self->settle);
   g_hash_table_unref (self->withheld);
   g_free (self);
@@ -83,6 +85,7 @@ sk_up_folder (SkUp *self, gint64 row)
   folder->flow = sk_config_folder (self->config, row);
   folder->gone = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_found_free);
   folder->suspects = g_ptr_array_new ();
+  folder->troubles = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   folder->settle = sk_settle_new ();
   folder->withheld = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify) sk_found_free);
   g_hash_table_insert (self->folders, &folder->row, folder);
@@ -148,6 +151,7 @@ sk_up_turn (SkUp *self)
       sk_up_turn (self);
       return;
     }
+  g_atomic_int_set (&self->pending, (int) g_hash_table_size (self->items));
   if (self->push_wanted)
     sk_up_push (self);
   while (!g_queue_is_empty (&self->requests) && pipeline_idle (self) && sk_up_scan_idle (self))
