@@ -202,8 +202,8 @@ plan_node (SkSession *session, Plan *plan, const SkNode *dirty, GError **error)
   if (node == NULL)
     return FALSE;
   content_equal = node->base.kind == node->target.kind && node->base.content == node->target.content;
-  meta_equal = node->target.kind == SK_KIND_SYMLINK
-               || (node->base.mode == node->target.mode && (node->target.kind == SK_KIND_DIR || node->base.mtime == node->target.mtime));
+  meta_equal = (node->target.kind == SK_KIND_SYMLINK || node->base.mode == node->target.mode)
+               && (node->target.kind == SK_KIND_DIR || node->base.mtime == node->target.mtime);
   item->action = sk_merge_apply (node->base.kind, node->target.kind, content_equal, meta_equal);
   expected_from_base (&node->base, &item->expected);
   if (!load_target (session, item, error))

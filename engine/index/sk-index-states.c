@@ -16,7 +16,7 @@ sk_node_sides_differ (const SkNodeSide *base, const SkNodeSide *target)
     case SK_KIND_DIR:
       return base->mode != target->mode;
     case SK_KIND_SYMLINK:
-      return base->content != target->content;    /* Linux keeps no mode of a link, and its time is nobody's concern */
+      return base->content != target->content || base->mtime != target->mtime;    /* Linux keeps no mode of a link */
     default:
       return FALSE;
     }

@@ -58,8 +58,8 @@ gather_facts (Local *l, SkLocalFacts *facts, GError **error)
           facts->content_equals_known = row > 0;
         }
     }
-  facts->meta_equals_base = c->kind == SK_KIND_SYMLINK
-                            || (c->disk.mode == node->base.mode && (c->kind == SK_KIND_DIR || c->disk.mtime == node->base.mtime));
+  facts->meta_equals_base = (c->kind == SK_KIND_SYMLINK || c->disk.mode == node->base.mode)
+                            && (c->kind == SK_KIND_DIR || c->disk.mtime == node->base.mtime);
   return TRUE;
 }
 

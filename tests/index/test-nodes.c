@@ -277,7 +277,8 @@ test_dirty_table (void)
     { SK_KIND_DIR, SK_KIND_DIR, 0, 0, 1, FALSE },
     { SK_KIND_SYMLINK, SK_KIND_SYMLINK, 0, 0, 0, FALSE },
     { SK_KIND_SYMLINK, SK_KIND_SYMLINK, 1, 0, 0, TRUE },
-    { SK_KIND_SYMLINK, SK_KIND_SYMLINK, 0, 1, 1, FALSE },
+    { SK_KIND_SYMLINK, SK_KIND_SYMLINK, 0, 1, 0, FALSE },
+    { SK_KIND_SYMLINK, SK_KIND_SYMLINK, 0, 0, 1, TRUE },
   };
   Fixture f = { 0 };
 
