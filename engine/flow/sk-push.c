@@ -112,7 +112,7 @@ build_head (SkSession *session, gpointer data, GError **error)
   g_autoptr(GArray) read = sk_index_storage_positions (session->index, push->storage->row, FALSE, error);
   g_autofree char *state_key = head_key (push->storage, "state"), *counter_key = head_key (push->storage, "counter");
   g_autoptr(GBytes) old = sk_index_get (session->index, state_key);
-  SkWriter state;
+  g_auto(SkWriter) state = { 0 };
   SkSnapshotRef snapshot;
 
   if (merged == NULL || read == NULL)

@@ -263,6 +263,7 @@ write_content (Local *l, SkLocalVerdict verdict, GError **error)
   else
     entry->lamport = ++self->lamport;
   stamp_metadata (l, entry, base_version);
+  sk_vector_unref (entry->vector);
   entry->vector = sk_vector_with (vector, &self->writer, ++self->counter);
   return write_entry (l, g_steal_pointer (&entry), error);
 }
