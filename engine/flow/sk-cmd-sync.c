@@ -197,9 +197,14 @@ sk_cmd_status (SkCommand *self, GError **error)
 {
   g_autoptr(GVariant) report = NULL;
 
-  if (!self->session->watch)
-    sk_report_build (self->session);
-  report = sk_session_report (self->session);
+  report = self->session->watch ? sk_session_report (self->session) : NULL;
+  if (report == NULL || g_variant_n_children (report) == 0)
+    {
+      /* No engine runs, or it has only just begun. */
+      sk_report_build (self->session);
+      g_clear_pointer (&report, g_variant_unref);
+      report = sk_session_report (self->session);
+    }
   return g_variant_ref (report);
 }
 

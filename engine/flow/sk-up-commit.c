@@ -34,7 +34,7 @@ add_packs (SkSession *session, GPtrArray *packs, GPtrArray *records, SkConfig *c
           put->storage = storage->id;
           put->name = pack->name;
           put->epoch = pack->epoch;
-          put->size = g_bytes_get_size (pack->object);
+          put->size = pack->size;
           put->rows = g_array_ref (pack->rows);
           g_ptr_array_add (records, sk_record_new_pack (put));
           if (!sk_index_pack_add (session->index, put, error))

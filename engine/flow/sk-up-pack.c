@@ -106,14 +106,19 @@ pack_ended (SkUp *self, SkUpPack *pack)
   SkCounters add = { .chunks_new = chunks->len };
 
   self->packs_out--;
-  sk_up_give_budget (self, pack->bytes);
+  sk_up_give_budget (self, pack->cost);
   if (pack->stored->len > 0)
     {
       /* First of all, so that a commit that the settled items bring about has the pack's record before their entries. */
-      add.wire_up = g_bytes_get_size (pack->object);
+      pack->size = g_bytes_get_size (pack->object);
+      g_clear_pointer (&pack->object, g_bytes_unref);
+      add.wire_up = pack->size;
       add.packs_up = 1;
       sk_session_count (self->session, &add);
       g_ptr_array_add (self->finished, pack);
+      /* Of a large file the packs go into the log while it is still being read: after a kill they are known. */
+      if (self->finished->len >= SK_UP_COMMIT_PACKS)
+        sk_up_commit (self);
     }
   else
     {
@@ -232,12 +237,12 @@ seal_lane (SkUp *self, SkUpLane *lane)
   pack->up = self;
   pack->lane = lane;
   pack->chunks = lane->open;
-  pack->bytes = lane->open_bytes;
+  pack->cost = lane->open_cost;
   pack->level = first != NULL ? first->level : 3;
   pack->keys = sk_keyring_ref (self->config->keys);
   pack->stored = g_array_new (FALSE, FALSE, sizeof (gint64));
   lane->open = chunk_array_new ();
-  lane->open_bytes = 0;
+  lane->open_bytes = lane->open_cost = 0;
   self->packs_out++;
   sk_pool_push (self->session->cpu, run_seal, seal_done, pack, NULL, NULL, sk_worker_context (self->worker));
 }
@@ -282,6 +287,7 @@ static void
 wait_for (SkUpLane *lane, SkUpItem *item, SkSplitChunk *chunk, SkUp *self)
 {
   SkUpChunk *pending = g_hash_table_lookup (lane->in_flight, &chunk->ref.id);
+  guint64 credit;
 
   if (pending == NULL)
     {
@@ -290,7 +296,10 @@ wait_for (SkUpLane *lane, SkUpItem *item, SkSplitChunk *chunk, SkUp *self)
       pending->items = g_ptr_array_new ();
       g_hash_table_insert (lane->in_flight, &pending->id, pending);
       lane->open_bytes += chunk->ref.size;
-      item->cost -= MIN (item->cost, chunk->ref.size);      /* the pack holds it from here */
+      /* The pack holds the credit from here. A chunk that spans two steps may be larger than what the last step took. */
+      credit = MIN (item->cost, chunk->ref.size);
+      item->cost -= credit;
+      lane->open_cost += credit;
       g_array_append_val (lane->open, *chunk);
       chunk->data = NULL;
     }
