@@ -6,6 +6,7 @@
 #include "sk-hash.h"
 
 #define SAMPLES 8u
+#define EVIDENCE_MIN 512u        /* plain bytes of a chunk whose being stored raw says something */
 #define ZEROS_STORED_MAX 512u    /* bytes: more than a sealed chunk of zeros takes, whatever its length */
 
 typedef struct
@@ -96,7 +97,7 @@ count_methods (SkSession *session, const GArray *chunks, guint *raw, guint *pack
 
       if (sk_chunk_ref_is_zero (ref))
         (*packed)++;
-      else if (find_place (session, ref, &place, &local))
+      else if (ref->size >= EVIDENCE_MIN && find_place (session, ref, &place, &local))
         *(place.row.method == SK_METHOD_RAW ? raw : packed) += 1;
       else if (local != NULL)
         {
@@ -199,6 +200,29 @@ hold_all (SkSession *session, Recent *recent, gint64 folder, const SkEntry *entr
   return sk_index_issue_raise (session->index, key, "mass-change", folder, NULL, text, sk_session_wall (session), error);
 }
 
+/* Decided once; what comes after that is counted anew. @writer NULL: of all devices. */
+static void
+forget_recent (SkSession *session, const SkId *writer, gint64 folder)
+{
+  g_autofree char *ending = g_strdup_printf (":%" G_GINT64_FORMAT, folder);
+  char hex[SK_DEVICE_ID_HEX_SIZE] = "";
+  GHashTableIter iter;
+  gpointer key;
+
+  if (session->mass == NULL)
+    return;
+  if (writer != NULL)
+    {
+      SkDeviceId device = sk_id_device (writer);
+
+      sk_device_id_format (&device, hex);
+    }
+  g_hash_table_iter_init (&iter, session->mass);
+  while (g_hash_table_iter_next (&iter, &key, NULL))
+    if (g_str_has_suffix (key, ending) && g_str_has_prefix (key, hex))
+      g_hash_table_iter_remove (&iter);
+}
+
 /* The entry was applied: does it take away what is on this disk? */
 static gboolean
 is_loss (SkSession *session, const SkNode *node, const SkEntry *entry, gboolean *loss, GError **error)
@@ -228,9 +252,15 @@ sk_mass_note (SkSession *session, const SkEntry *entry, const SkId *writer, GErr
   gboolean loss;
 
   if ((entry->kind != SK_KIND_TOMBSTONE && entry->kind != SK_KIND_FILE) || sk_device_id_equal (&device, &session->who.device)
-      || (entry->flags & (SK_ENTRY_CONFIRMED | SK_ENTRY_MOVED | SK_ENTRY_WAS_DIR)) != 0)
+      || (entry->flags & (SK_ENTRY_MOVED | SK_ENTRY_WAS_DIR)) != 0)
     return TRUE;
   folder = sk_index_folder_row (session->index, &entry->folder);
+  if ((entry->flags & SK_ENTRY_CONFIRMED) != 0)
+    {
+      /* Somebody was asked there about what went before as well. */
+      forget_recent (session, writer, folder);
+      return TRUE;
+    }
   node = sk_index_node (session->index, folder, entry->path, error);
   if (node == NULL)
     return error == NULL || *error == NULL;
@@ -252,26 +282,10 @@ sk_mass_note (SkSession *session, const SkEntry *entry, const SkId *writer, GErr
   return hold_all (session, recent, folder, entry, error);
 }
 
-/* He decided once; what comes after that is counted anew. */
-static void
-forget_recent (SkSession *session, gint64 folder)
-{
-  g_autofree char *ending = g_strdup_printf (":%" G_GINT64_FORMAT, folder);
-  GHashTableIter iter;
-  gpointer key;
-
-  if (session->mass == NULL)
-    return;
-  g_hash_table_iter_init (&iter, session->mass);
-  while (g_hash_table_iter_next (&iter, &key, NULL))
-    if (g_str_has_suffix (key, ending))
-      g_hash_table_iter_remove (&iter);
-}
-
 gboolean
 sk_mass_accept (SkSession *session, gint64 folder, GError **error)
 {
-  forget_recent (session, folder);
+  forget_recent (session, NULL, folder);
   for (;;)
     {
       g_autoptr(GPtrArray) held = sk_index_held (session->index, folder, SK_HOLD_MASS, 1000, error);
@@ -296,7 +310,7 @@ sk_mass_refuse (SkSession *session, gint64 folder, GPtrArray *records, GError **
   guint64 seq;
   SkHash prev;
 
-  forget_recent (session, folder);
+  forget_recent (session, NULL, folder);
   if (!sk_log_next (session, &seq, &prev, error))
     return FALSE;
   for (;;)

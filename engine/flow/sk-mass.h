@@ -15,5 +15,6 @@ gboolean sk_mass_is (guint64 removed, guint64 bytes, guint64 files_before);
 /* Index thread. A file with @old_content (row) was replaced by @entry: does that count like a removal? *@wiped: all of it is zeros now, or
  * nothing, and was not before; or it was worth compressing and is not any more, as after encryption. How chunks are stored decides (the method in
  * the rows of packs), so that nothing has to be read; up to eight chunks of each are looked at: all new ones raw, and of the old ones at least
- * half compressed. Content that no storage holds is only compared with zeros. */
+ * half compressed. A chunk below 512 bytes is no evidence: short text is stored raw too. Content that no storage holds is only compared with
+ * zeros. */
 gboolean sk_mass_is_wiped (SkSession *session, gint64 old_content, const SkEntry *entry, gboolean *wiped, GError **error);

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Much is lost at once: it waits for the person, on the device where it happened, and only there (RULES C17). */
+#include "sk-fleet-check.h"
+
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static SkFleet *
+fleet_with_files (guint n_devices, guint n_files, char **a, char **b)
+{
+  SkFleet *fleet = sk_fleet_new (n_devices, FALSE);
+
+  *a = sk_fleet_path (fleet, 0, "f");
+  *b = sk_fleet_path (fleet, 1, "f");
+  sk_put_many (*a, "d/file", n_files);
+  sk_fleet_share (fleet, "f");
+  g_assert_cmpuint (sk_count_files (*b), ==, n_files);
+  return fleet;
+}
+
+static void
+remove_range (const char *dir, guint from, guint to)
+{
+  for (guint i = from; i < to; i++)
+    {
+      g_autofree char *path = g_strdup_printf ("d/file%u", i);
+
+      sk_unlink (dir, path);
+    }
+}
+
+/* All, 60 %, 10 %. */
+static void
+removal_of (guint percent, gboolean is_mass)
+{
+  g_autofree char *a = NULL, *b = NULL, *text = NULL;
+  g_autoptr(SkFleet) fleet = fleet_with_files (2, 50, &a, &b);
+  guint n = 50 * percent / 100;
+
+  remove_range (a, 0, n);
+  g_assert_true (sk_sync_attention (fleet, 0) == is_mass);
+  sk_sync (fleet, 1);
+  if (!is_mass)
+    {
+      g_assert_cmpuint (sk_issues (fleet, 0), ==, 0);
+      g_assert_cmpuint (sk_count_files (b), ==, 50 - n);
+      g_assert_true (sk_in_trash (b, "d/file0", NULL));
+      return;
+    }
+  g_assert_cmpuint (sk_issue (fleet, 0, "mass-change", &text), !=, 0);
+  g_assert_cmpuint (sk_count_files (b), ==, 50);
+  g_assert_cmpuint (sk_issues (fleet, 1), ==, 0);
+  /* Waiting changes nothing, however often it is asked and started again. */
+  sk_fleet_restart (fleet, 0);
+  sk_sync_all (fleet, 2);
+  g_assert_cmpuint (sk_count_files (b), ==, 50);
+  sk_resolve (fleet, 0, "mass-change", "accept");
+  sk_fleet_settle (fleet, 8);
+  g_assert_cmpuint (sk_count_files (b), ==, 50 - n);
+  g_assert_true (sk_in_trash (b, "d/file0", NULL));
+  for (guint i = 0; i < 2; i++)
+    g_assert_cmpuint (sk_issues (fleet, i), ==, 0);
+}
+
+static void
+test_all_removed (void)
+{
+  removal_of (100, TRUE);
+}
+
+static void
+test_most_removed (void)
+{
+  removal_of (60, TRUE);
+}
+
+static void
+test_few_removed (void)
+{
+  removal_of (10, FALSE);
+}
+
+/* Everything that is not a clear yes leaves all as it is; the text says how many, which, and where the copies are. */
+static void
+test_dismissed (void)
+{
+  static const char *const dismissals[] = { "close", "", "escape", "timeout", "keep-mine", "yes" };
+  g_autofree char *a = NULL, *b = NULL, *text = NULL;
+  g_autoptr(SkFleet) fleet = fleet_with_files (2, 20, &a, &b);
+
+  remove_range (a, 0, 20);
+  sk_sync_all (fleet, 1);
+  g_assert_cmpuint (sk_issue (fleet, 0, "mass-change", &text), !=, 0);
+  g_assert_nonnull (strstr (text, "20"));
+  g_assert_nonnull (strstr (text, "d/file"));
+  g_assert_nonnull (strstr (text, "trash"));
+  g_assert_nonnull (strstr (text, "'refuse' brings it back"));
+  for (guint i = 0; i < G_N_ELEMENTS (dismissals); i++)
+    {
+      g_assert_false (sk_try_resolve (fleet, 0, "mass-change", dismissals[i]));
+      sk_sync_all (fleet, 1);
+      g_assert_cmpuint (sk_count_files (b), ==, 20);
+      g_assert_cmpuint (sk_issue (fleet, 0, "mass-change", NULL), !=, 0);
+    }
+}
+
+/* 'refuse': the files come back, also when the program that said so has ended meanwhile. */
+static void
+test_refused (void)
+{
+  g_autofree char *a = NULL, *b = NULL;
+  g_autoptr(SkFleet) fleet = fleet_with_files (2, 20, &a, &b);
+
+  remove_range (a, 0, 15);
+  sk_sync_all (fleet, 1);
+  sk_fleet_restart (fleet, 0);
+  sk_resolve (fleet, 0, "mass-change", "refuse");
+  sk_fleet_restart (fleet, 0);
+  sk_fleet_settle (fleet, 8);
+  g_assert_cmpuint (sk_count_files (a), ==, 20);
+  g_assert_cmpuint (sk_count_files (b), ==, 20);
+  g_assert_cmpuint (sk_issues (fleet, 0), ==, 0);
+  sk_assert_equal_trees (fleet, "f");
+}
+
+/* The person puts the files back himself. */
+static void
+test_put_back (void)
+{
+  g_autofree char *a = NULL, *b = NULL;
+  g_autoptr(SkFleet) fleet = fleet_with_files (2, 20, &a, &b);
+  g_autofree char *away = g_strconcat (a, ".d", NULL), *d = g_build_filename (a, "d", NULL);
+
+  g_assert_cmpint (g_rename (d, away), ==, 0);
+  sk_sync_all (fleet, 1);
+  g_assert_cmpuint (sk_issue (fleet, 0, "mass-change", NULL), !=, 0);
+  g_assert_cmpint (g_rename (away, d), ==, 0);
+  sk_fleet_settle (fleet, 8);
+  g_assert_cmpuint (sk_issues (fleet, 0), ==, 0);
+  g_assert_cmpuint (sk_count_files (b), ==, 20);
+}
+
+/* A thousand of many, less than half. */
+static void
+test_a_thousand (void)
+{
+  g_autofree char *a = NULL, *b = NULL;
+  g_autoptr(SkFleet) fleet = sk_fleet_new (2, FALSE);
+
+  a = sk_fleet_path (fleet, 0, "f");
+  b = sk_fleet_path (fleet, 1, "f");
+  for (guint i = 0; i < 2100; i++)
+    {
+      g_autofree char *path = g_strdup_printf ("d/file%u", i), *text = g_strdup_printf ("%u", i);
+
+      sk_put_file (a, path, text, -1);
+    }
+  sk_fleet_share (fleet, "f");
+  remove_range (a, 0, 999);
+  sk_sync_all (fleet, 1);
+  g_assert_cmpuint (sk_count_files (b), ==, 1101);
+  g_assert_cmpuint (sk_issues (fleet, 0), ==, 0);
+  /* One more within ten minutes makes a thousand. */
+  remove_range (a, 999, 1000);
+  sk_sync_all (fleet, 1);
+  g_assert_cmpuint (sk_count_files (b), ==, 1101);
+  g_assert_cmpuint (sk_issue (fleet, 0, "mass-change", NULL), !=, 0);
+  sk_resolve (fleet, 0, "mass-change", "accept");
+  sk_sync_all (fleet, 1);
+  g_assert_cmpuint (sk_count_files (b), ==, 1100);
+  /* Asked once: what follows is counted anew. */
+  remove_range (a, 1000, 1010);
+  sk_sync_all (fleet, 1);
+  g_assert_cmpuint (sk_count_files (b), ==, 1090);
+}
+
+/* Nine of nine are everyday, ten of twenty are not; a move is no removal, nor is one of two copies. */
+static void
+test_half_from_ten_on (void)
+{
+  g_autofree char *a = NULL, *b = NULL, *state = NULL;
+  g_autoptr(SkFleet) fleet = fleet_with_files (2, 9, &a, &b);
+
+  remove_range (a, 0, 9);
+  sk_sync_all (fleet, 1);
+  g_assert_cmpuint (sk_count_files (b), ==, 0);
+  g_assert_cmpuint (sk_issues (fleet, 0), ==, 0);
+}
+
+static void
+test_moves_are_no_loss (void)
+{
+  g_autofree char *a = NULL, *b = NULL;
+  g_autoptr(SkFleet) fleet = fleet_with_files (2, 20, &a, &b);
+
+  sk_rename (a, "d", "e");
+  sk_fleet_settle (fleet, 8);
+  for (guint i = 0; i < 2; i++)
+    g_assert_cmpuint (sk_issues (fleet, i), ==, 0);
+  g_assert_true (sk_there (b, "e/file19"));
+  g_assert_false (sk_there (b, "d"));
+}
+
+static void
+test_equal_files_count (void)
+{
+  g_autofree char *a = NULL, *b = NULL;
+  g_autoptr(SkFleet) fleet = sk_fleet_new (2, FALSE);
+
+  a = sk_fleet_path (fleet, 0, "f");
+  b = sk_fleet_path (fleet, 1, "f");
+  for (guint i = 0; i < 24; i++)
+    {
+      g_autofree char *path = g_strdup_printf ("d/file%u", i);
+
+      sk_put_file (a, path, i % 2 == 0 ? "one of two texts" : "the other one", -1);
+    }
+  sk_fleet_share (fleet, "f");
+  /* Both copies of everything go: that another one had the same content is no comfort. */
+  remove_range (a, 0, 24);
+  sk_sync_all (fleet, 1);
+  g_assert_cmpuint (sk_count_files (b), ==, 24);
+  g_assert_cmpuint (sk_issue (fleet, 0, "mass-change", NULL), !=, 0);
+}
+
+/* Ten GiB in few files. */
+static void
+test_ten_gib (void)
+{
+  g_autofree char *a = NULL, *b = NULL, *big = NULL;
+  g_autoptr(SkFleet) fleet = sk_fleet_new (2, FALSE);
+
+  a = sk_fleet_path (fleet, 0, "f");
+  b = sk_fleet_path (fleet, 1, "f");
+  sk_put_many (a, "d/small", 30);
+  for (guint i = 0; i < 2; i++)
+    {
+      g_autofree char *path = g_strdup_printf ("%s/big%u", a, i);
+      int fd = open (path, O_WRONLY | O_CREAT, 0644);
+
+      g_assert_cmpint (fd, >=, 0);
+      g_assert_cmpint (ftruncate (fd, (off_t) (G_GINT64_CONSTANT (5) << 30) + (i << 20)), ==, 0);
+      close (fd);
+    }
+  sk_fleet_share (fleet, "f");
+  g_assert_true (sk_there (b, "big1"));
+  sk_unlink (a, "big0");
+  sk_sync_all (fleet, 1);
+  g_assert_false (sk_there (b, "big0"));
+  sk_unlink (a, "big1");
+  sk_sync_all (fleet, 1);
+  g_assert_true (sk_there (b, "big1"));
+  g_assert_cmpuint (sk_issue (fleet, 0, "mass-change", NULL), !=, 0);
+  sk_resolve (fleet, 0, "mass-change", "accept");
+  sk_sync_all (fleet, 1);
+  g_assert_false (sk_there (b, "big1"));
+}
+
+/* What was confirmed where it happened is asked nowhere else; what was not is held by everybody who gets it. */
+static void
+test_confirmed_once (void)
+{
+  g_autofree char *a = NULL, *b = NULL, *c = NULL;
+  g_autoptr(SkFleet) fleet = fleet_with_files (3, 20, &a, &b);
+
+  c = sk_fleet_path (fleet, 2, "f");
+  remove_range (a, 0, 16);
+  sk_sync_all (fleet, 1);
+  g_assert_cmpuint (sk_count_files (c), ==, 20);
+  sk_resolve (fleet, 0, "mass-change", "accept");
+  sk_sync_all (fleet, 2);
+  for (guint i = 0; i < 3; i++)
+    g_assert_cmpuint (sk_issues (fleet, i), ==, 0);
+  g_assert_cmpuint (sk_count_files (b), ==, 4);
+  g_assert_cmpuint (sk_count_files (c), ==, 4);
+}
+
+/* A device that does not ask: tombstones without the flag, written past the guard. */
+typedef struct { guint from, to; GPtrArray *records; } Forge;
+
+static gboolean
+forge_removals (SkSession *session, gpointer data, GError **error)
+{
+  Forge *forge = data;
+  g_autoptr(GPtrArray) folders = sk_index_folders (session->index);
+  gint64 folder = ((SkFolderRow *) folders->pdata[0])->row;
+  guint64 seq;
+  SkHash prev;
+
+  if (!sk_log_next (session, &seq, &prev, error))
+    return FALSE;
+  for (guint i = forge->from; i < forge->to; i++)
+    {
+      g_autofree char *path = g_strdup_printf ("d/file%u", i);
+      g_autoptr(SkNode) node = sk_index_node (session->index, folder, path, error);
+      SkLocalChange change = { .folder = folder, .path = path, .generation = node->generation, .kind = SK_KIND_NONE,
+                               .wall = sk_session_wall (session) };
+      SkTreeOutcome outcome;
+
+      if (!sk_tree_local (session->tree, &change, &session->who.writer, seq, forge->records, &outcome, error))
+        return FALSE;
+    }
+  return sk_log_append (session, forge->records, error);
+}
+
+static void
+forge (SkFleet *fleet, const char *a, guint from, guint to)
+{
+  g_autoptr(GPtrArray) records = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_record_free);
+  Forge call = { .from = from, .to = to, .records = records };
+  g_autoptr(GError) error = NULL;
+
+  remove_range (a, from, to);
+  sk_session_transact (fleet->devices[0], forge_removals, &call, &error);
+  g_assert_no_error (error);
+  sk_sync (fleet, 0);
+}
+
+static void
+test_incoming_held (void)
+{
+  g_autofree char *a = NULL, *b = NULL, *text = NULL;
+  g_autoptr(SkFleet) fleet = fleet_with_files (2, 20, &a, &b);
+
+  forge (fleet, a, 0, 16);
+  sk_sync (fleet, 1);
+  g_assert_cmpuint (sk_count_files (b), ==, 20);
+  g_assert_cmpuint (sk_issue (fleet, 1, "mass-change", &text), !=, 0);
+  g_assert_nonnull (strstr (text, "device-0"));
+  sk_fleet_restart (fleet, 1);
+  sk_sync_all (fleet, 1);
+  g_assert_cmpuint (sk_count_files (b), ==, 20);
+  sk_resolve (fleet, 1, "mass-change", "accept");
+  sk_sync_all (fleet, 1);
+  g_assert_cmpuint (sk_count_files (b), ==, 4);
+  g_assert_true (sk_in_trash (b, "d/file3", NULL));
+}
+
+static void
+test_incoming_refused (void)
+{
+  g_autofree char *a = NULL, *b = NULL;
+  g_autoptr(SkFleet) fleet = fleet_with_files (2, 20, &a, &b);
+
+  forge (fleet, a, 0, 16);
+  sk_sync (fleet, 1);
+  g_assert_cmpuint (sk_count_files (b), ==, 20);
+  sk_resolve (fleet, 1, "mass-change", "refuse");
+  sk_fleet_settle (fleet, 8);
+  g_assert_cmpuint (sk_count_files (b), ==, 20);
+  g_assert_cmpuint (sk_count_files (a), ==, 20);
+  sk_assert_equal_trees (fleet, "f");
+}
+
+/* --- replaced --- */
+
+static void
+overwrite (const char *dir, guint from, guint to, gboolean with_zeros)
+{
+  GRand *rand = g_rand_new_with_seed (16);
+  guint8 bytes[1500] = { 0 };
+
+  for (guint i = from; i < to; i++)
+    {
+      g_autofree char *path = g_strdup_printf ("d/file%u", i);
+
+      for (guint k = 0; !with_zeros && k < sizeof bytes; k++)
+        bytes[k] = (guint8) g_rand_int_range (rand, 0, 256);
+      sk_put_file (dir, path, (const char *) bytes, sizeof bytes);
+    }
+  g_rand_free (rand);
+}
+
+static void
+replaced (gboolean with_zeros, const char *choice)
+{
+  g_autofree char *a = NULL, *b = NULL, *text = NULL, *old = NULL, *again = NULL;
+  g_autoptr(SkFleet) fleet = fleet_with_files (2, 50, &a, &b);
+
+  old = sk_get_file (b, "d/file3");
+  overwrite (a, 0, 40, with_zeros);
+  sk_put_file (a, "d/file49", "an ordinary edit beside it", -1);
+  sk_sync_all (fleet, 2);
+  g_assert_cmpuint (sk_issue (fleet, 0, "mass-change", &text), !=, 0);
+  g_assert_nonnull (strstr (text, "40"));
+  sk_assert_content (b, "d/file3", old);
+  /* The rest goes on. */
+  sk_assert_content (b, "d/file49", "an ordinary edit beside it");
+  sk_fleet_restart (fleet, 0);
+  sk_sync_all (fleet, 1);
+  sk_assert_content (b, "d/file3", old);
+  sk_resolve (fleet, 0, "mass-change", choice);
+  sk_fleet_settle (fleet, 8);
+  for (guint i = 0; i < 2; i++)
+    g_assert_cmpuint (sk_issues (fleet, i), ==, 0);
+  again = sk_get_file (b, "d/file3");
+  if (g_str_equal (choice, "accept"))
+    {
+      g_assert_cmpstr (again, !=, old);
+      g_assert_true (sk_in_trash (b, "d/file3", old));
+    }
+  else
+    {
+      g_assert_cmpstr (again, ==, old);
+      sk_assert_content (a, "d/file3", old);
+      g_assert_true (sk_in_trash (a, "d/file3", NULL));
+    }
+  sk_assert_equal_trees (fleet, "f");
+}
+
+static void
+test_encrypted_refused (void)
+{
+  replaced (FALSE, "refuse");
+}
+
+static void
+test_encrypted_accepted (void)
+{
+  replaced (FALSE, "accept");
+}
+
+static void
+test_zeroed_refused (void)
+{
+  replaced (TRUE, "refuse");
+}
+
+static void
+test_zeroed_accepted (void)
+{
+  replaced (TRUE, "accept");
+}
+
+/* Overwritten and renamed, as such programs do. */
+static void
+test_encrypted_and_renamed (void)
+{
+  g_autofree char *a = NULL, *b = NULL, *old = NULL;
+  g_autoptr(SkFleet) fleet = fleet_with_files (2, 50, &a, &b);
+
+  old = sk_get_file (b, "d/file3");
+  overwrite (a, 0, 50, FALSE);
+  for (guint i = 0; i < 50; i++)
+    {
+      g_autofree char *from = g_strdup_printf ("d/file%u", i), *to = g_strdup_printf ("d/file%u.locked", i);
+
+      sk_rename (a, from, to);
+    }
+  sk_sync_all (fleet, 2);
+  g_assert_cmpuint (sk_issue (fleet, 0, "mass-change", NULL), !=, 0);
+  sk_assert_content (b, "d/file3", old);
+  sk_resolve (fleet, 0, "mass-change", "refuse");
+  sk_fleet_settle (fleet, 8);
+  sk_assert_content (a, "d/file3", old);
+  sk_assert_content (b, "d/file3", old);
+}
+
+/* Few of them, and edits that stay text, are published without a question. */
+static void
+test_few_replaced (void)
+{
+  g_autofree char *a = NULL, *b = NULL;
+  g_autoptr(SkFleet) fleet = fleet_with_files (2, 30, &a, &b);
+
+  overwrite (a, 0, 4, FALSE);
+  overwrite (a, 4, 8, TRUE);
+  sk_fleet_settle (fleet, 8);
+  sk_assert_equal_trees (fleet, "f");
+  sk_put_many (a, "d/other", 30);
+  for (guint i = 0; i < 30; i++)
+    {
+      g_autofree char *from = g_strdup_printf ("d/other%u", 29 - i), *to = g_strdup_printf ("d/file%u", i);
+
+      sk_rename (a, from, to);
+    }
+  sk_fleet_settle (fleet, 8);
+  for (guint i = 0; i < 2; i++)
+    g_assert_cmpuint (sk_issues (fleet, i), ==, 0);
+  sk_assert_equal_trees (fleet, "f");
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/mass/sit-B010/all-removed", test_all_removed);
+  g_test_add_func ("/mass/sit-B010/most-removed", test_most_removed);
+  g_test_add_func ("/mass/sit-B010/few-removed", test_few_removed);
+  g_test_add_func ("/mass/sit-B012/dismissed", test_dismissed);
+  g_test_add_func ("/mass/sit-B012/refused", test_refused);
+  g_test_add_func ("/mass/sit-B010/put-back", test_put_back);
+  g_test_add_func ("/mass/rule-c17/a-thousand", test_a_thousand);
+  g_test_add_func ("/mass/rule-c17/half-from-ten-on", test_half_from_ten_on);
+  g_test_add_func ("/mass/rule-c17/moves-are-no-loss", test_moves_are_no_loss);
+  g_test_add_func ("/mass/rule-c17/equal-files-count", test_equal_files_count);
+  g_test_add_func ("/mass/rule-c17/ten-gib", test_ten_gib);
+  g_test_add_func ("/mass/rule-c17/confirmed-once", test_confirmed_once);
+  g_test_add_func ("/mass/rule-c17/incoming-held", test_incoming_held);
+  g_test_add_func ("/mass/rule-c17/incoming-refused", test_incoming_refused);
+  g_test_add_func ("/mass/sit-B016/encrypted-refused", test_encrypted_refused);
+  g_test_add_func ("/mass/sit-B016/encrypted-accepted", test_encrypted_accepted);
+  g_test_add_func ("/mass/sit-B016/encrypted-and-renamed", test_encrypted_and_renamed);
+  g_test_add_func ("/mass/sit-B016/few-replaced", test_few_replaced);
+  g_test_add_func ("/mass/sit-B085/zeroed-refused", test_zeroed_refused);
+  g_test_add_func ("/mass/sit-B085/zeroed-accepted", test_zeroed_accepted);
+  return g_test_run ();
+}
