@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "config.h"
+
+#include "ska-phrase-grid.h"
+
+struct _SkaPhraseGrid
+{
+  AdwBin parent_instance;
+  GtkFlowBox *words;
+};
+
+G_DEFINE_FINAL_TYPE (SkaPhraseGrid, ska_phrase_grid, ADW_TYPE_BIN)
+
+static void
+ska_phrase_grid_class_init (SkaPhraseGridClass *class)
+{
+  GtkWidgetClass *widget_class = GTK_WIDGET_CLASS (class);
+
+  gtk_widget_class_set_template_from_resource (widget_class, SKA_RESOURCE "/ska-phrase-grid.ui");
+  gtk_widget_class_bind_template_child (widget_class, SkaPhraseGrid, words);
+}
+
+static void
+ska_phrase_grid_init (SkaPhraseGrid *self)
+{
+  gtk_widget_init_template (GTK_WIDGET (self));
+}
+
+void
+ska_phrase_grid_set_words (SkaPhraseGrid *self, const char *words)
+{
+  g_auto(GStrv) list = g_strsplit (words, " ", -1);
+  GtkWidget *child;
+  guint number = 1;
+
+  while ((child = gtk_widget_get_first_child (GTK_WIDGET (self->words))) != NULL)
+    gtk_flow_box_remove (self->words, child);
+  for (char **word = list; *word != NULL; word++)
+    {
+      g_autofree char *text = g_strdup_printf ("%u. %s", number, *word);
+      GtkWidget *label;
+
+      if (**word == '\0')
+        continue;
+      label = gtk_label_new (text);
+      gtk_label_set_xalign (GTK_LABEL (label), 0);
+      gtk_widget_add_css_class (label, "word");
+      gtk_flow_box_append (self->words, label);
+      number++;
+    }
+}
