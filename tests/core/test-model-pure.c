@@ -370,11 +370,222 @@ test_random_lives (void)
   const char *fixed = g_getenv ("SK_MODEL_SEED");
   const char *many = g_getenv ("SK_MODEL_RUNS");
   guint32 first = fixed != NULL ? (guint32) strtoul (fixed, NULL, 10) : (guint32) g_test_rand_int ();
-  guint runs = fixed != NULL ? 1 : many != NULL ? (guint) strtoul (many, NULL, 10) : 1500;
+  guint runs = fixed != NULL ? 1 : many != NULL ? (guint) strtoul (many, NULL, 10) : 2500;
 
   g_test_message ("seeds from %u; SK_MODEL_SEED=N repeats one", first);
   for (guint i = 0; i < runs; i++)
     run_one (first + i);
+}
+
+/* --- lives with a plot --- */
+
+static void
+write_file (Model *m, guint device, const char *path, guint token)
+{
+  Thing thing = { .kind = SK_KIND_FILE, .token = token, .mode = 0644, .mtime = (gint64) ++m->clock };
+  const Thing *old = g_hash_table_lookup (m->devices[device].disk, path);
+
+  while (m->written->len <= token)
+    new_token (m);
+  if (old != NULL)
+    thing.mode = old->mode;
+  person_puts (m, &m->devices[device], path, &thing);
+  scan_all (m, &m->devices[device]);
+}
+
+static void
+move_file (Model *m, guint device, const char *from, const char *to)
+{
+  Device *d = &m->devices[device];
+  Thing thing = *(Thing *) g_hash_table_lookup (d->disk, from);
+
+  person_removes (m, d, from, TRUE);
+  person_puts (m, d, to, &thing);
+}
+
+static const Thing *
+thing_at (Model *m, guint device, const char *path)
+{
+  return g_hash_table_lookup (m->devices[device].disk, path);
+}
+
+/* The only conflict copy that a device has; "" when it has none. */
+static char *
+only_copy (Model *m, guint device)
+{
+  g_autoptr(GPtrArray) paths = sorted_paths (m->devices[device].disk);
+  g_autofree char *found = NULL;
+
+  for (guint i = 0; i < paths->len; i++)
+    if (sk_is_conflict_name (sk_path_name (paths->pdata[i])))
+      {
+        g_assert_null (found);
+        found = g_strdup (paths->pdata[i]);
+      }
+  return found != NULL ? g_steal_pointer (&found) : g_strdup ("");
+}
+
+static void
+assert_token (Model *m, guint device, const char *path, guint token)
+{
+  const Thing *thing = thing_at (m, device, path);
+
+  g_assert_nonnull (thing);
+  g_assert_cmpuint (thing->token, ==, token);
+}
+
+static void
+test_conflict_and_edit (void)
+{
+  Model *m = model_new (1);
+  g_autofree char *copy = NULL;
+
+  write_file (m, 0, "f", 1);
+  write_file (m, 1, "f", 2);
+  settle (m);
+  copy = only_copy (m, 2);
+  assert_token (m, 2, "f", 2);
+  assert_token (m, 2, copy, 1);
+  write_file (m, 0, "f", 3);    /* the winner is edited by somebody who saw both */
+  settle (m);
+  assert_token (m, 1, "f", 3);
+  assert_token (m, 1, copy, 1);
+  write_file (m, 0, copy, 4);   /* and the copy on two devices at once */
+  write_file (m, 1, copy, 5);
+  settle (m);
+  for (guint i = 0; i < N_DEVICES; i++)
+    {
+      g_assert_cmpuint (g_hash_table_size (m->devices[i].disk), ==, 3);
+      assert_token (m, i, copy, 5);
+    }
+  model_free (m);
+}
+
+static void
+test_chmod_and_edit (void)
+{
+  for (guint order = 0; order < 2; order++)
+    {
+      Model *m = model_new (1);
+
+      write_file (m, 0, "f", 1);
+      settle (m);
+      if (order == 0)
+        write_file (m, 0, "f", 2);
+      ((Thing *) thing_at (m, 1, "f"))->mode = 0755;
+      scan_all (m, &m->devices[1]);
+      if (order == 1)
+        write_file (m, 0, "f", 2);
+      settle (m);
+      for (guint i = 0; i < N_DEVICES; i++)
+        {
+          assert_token (m, i, "f", 2);
+          g_assert_cmpuint (thing_at (m, i, "f")->mode, ==, 0755);
+          g_assert_cmpuint (g_hash_table_size (m->devices[i].disk), ==, 1);
+        }
+      model_free (m);
+    }
+}
+
+static void
+test_stale_files_take_no_name (void)
+{
+  Model *m = model_new (1);
+  g_autofree char *copy = NULL;
+
+  write_file (m, 0, "old", 1);
+  write_file (m, 0, "mine", 2);
+  settle (m);
+  write_file (m, 0, "old", 3);
+  write_file (m, 0, "mine", 4);
+  deliver (m, &m->devices[1], 1000);    /* known, not yet on the disk; then the state is lost */
+  forget_everything (m, &m->devices[1]);
+  deliver (m, &m->devices[1], 1000);
+  write_file (m, 1, "mine", 5);
+  settle (m);
+  for (guint i = 0; i < N_DEVICES; i++)
+    {
+      g_autofree char *one = only_copy (m, i);
+
+      assert_token (m, i, "old", 3);     /* was a known version: no copy */
+      assert_token (m, i, "mine", 4);
+      assert_token (m, i, one, 5);
+    }
+  model_free (m);
+}
+
+/* mv there and back; the bytes are known and the path is deleted, which must not delete it again. */
+static void
+test_brought_back (void)
+{
+  Model *m = model_new (1);
+
+  write_file (m, 0, "f", 1);
+  settle (m);
+  move_file (m, 0, "f", "g");
+  settle (m);
+  g_assert_null (thing_at (m, 1, "f"));
+  move_file (m, 0, "g", "f");
+  settle (m);
+  for (guint i = 0; i < N_DEVICES; i++)
+    assert_token (m, i, "f", 1);
+  move_file (m, 1, "f", "g");
+  settle (m);
+  move_file (m, 1, "g", "f");    /* put back with the old bytes, while somebody else makes it anew */
+  write_file (m, 0, "f", 2);
+  settle (m);
+  for (guint i = 0; i < N_DEVICES; i++)
+    g_assert_cmpuint (g_hash_table_size (m->devices[i].disk), ==, 2);
+  model_free (m);
+}
+
+/* A directory took the name; its owner empties it and moves the copy back, while somebody fills it again. */
+static void
+test_copy_moved_back (void)
+{
+  Model *m = model_new (1);
+  g_autofree char *copy = NULL;
+
+  write_file (m, 0, "p", 1);
+  write_file (m, 1, "p/x", 2);
+  settle (m);
+  copy = only_copy (m, 0);
+  assert_token (m, 0, copy, 1);
+  g_assert_cmpint (thing_at (m, 0, "p")->kind, ==, SK_KIND_DIR);
+  person_removes (m, &m->devices[0], "p", FALSE);
+  scan_path (m, &m->devices[0], "p/x");    /* now the file has the name again */
+  move_file (m, 0, copy, "p");
+  scan_path (m, &m->devices[0], "p");
+  scan_all (m, &m->devices[0]);
+  write_file (m, 1, "p/y", 3);
+  settle (m);
+  for (guint i = 0; i < N_DEVICES; i++)
+    {
+      g_autofree char *again = only_copy (m, i);
+
+      assert_token (m, i, "p/y", 3);
+      assert_token (m, i, again, 1);
+    }
+  model_free (m);
+}
+
+static void
+test_directory_comes_back (void)
+{
+  Model *m = model_new (1);
+
+  write_file (m, 0, "d/kept", 1);
+  write_file (m, 0, "d/gone", 2);
+  settle (m);
+  write_file (m, 1, "d/kept", 3);
+  person_removes (m, &m->devices[0], "d", FALSE);
+  settle (m);
+  for (guint i = 0; i < N_DEVICES; i++)
+    {
+      assert_token (m, i, "d/kept", 3);
+      g_assert_null (thing_at (m, i, "d/gone"));    /* only what is itself alive */
+    }
+  model_free (m);
 }
 
 int
@@ -382,5 +593,11 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/model/rule-a1/rule-a7/rule-a15/sit-B027/random-lives", test_random_lives);
+  g_test_add_func ("/model/rule-a7/sit-B026/conflict-and-edit", test_conflict_and_edit);
+  g_test_add_func ("/model/rule-a8/chmod-and-edit", test_chmod_and_edit);
+  g_test_add_func ("/model/rule-a6/stale-files-take-no-name", test_stale_files_take_no_name);
+  g_test_add_func ("/model/brought-back", test_brought_back);
+  g_test_add_func ("/model/rule-a7/copy-moved-back", test_copy_moved_back);
+  g_test_add_func ("/model/rule-a15/directory-comes-back", test_directory_comes_back);
   return g_test_run ();
 }
