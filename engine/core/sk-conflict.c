@@ -113,6 +113,21 @@ sk_is_conflict_name (const char *name)
   return find_suffix (name, &at, &len);
 }
 
+char *
+sk_conflict_original (const char *path)
+{
+  const char *name = sk_path_name (path);
+  g_autofree char *parent = NULL;
+  g_autofree char *plain = NULL;
+  gsize at, len;
+
+  if (!find_suffix (name, &at, &len))
+    return NULL;
+  parent = sk_path_parent (path);
+  plain = g_strdup_printf ("%.*s%s", (int) at, name, name + at + len);
+  return sk_path_join (parent, plain);
+}
+
 static char *
 conflict_name (const SkEntry *loser, const char *plain, guint n_digits)
 {

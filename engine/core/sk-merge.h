@@ -52,6 +52,8 @@ gboolean sk_merge_copy_is_gone (const SkEntry *entry, SkEntry *const *at_copy_pa
 /* @entry once more, so that it survives: on the vector @built_on (sk_merge_build_on with @entry's content as the base)
  * and this stamp. It keeps its Lamport number, so that it takes no name: it becomes a conflict copy. (transfer full) */
 SkEntry *sk_merge_restate (const SkEntry *entry, const SkVector *built_on, const SkId *writer, guint64 counter);
+/* The path whose loser the copy at @path is, unless that had been a copy itself; NULL when @path is no copy's. (transfer full) */
+char *sk_conflict_original (const char *path);
 /* TRUE when @name ends, before its extension, in what sk_conflict_path() adds. */
 gboolean sk_is_conflict_name (const char *name);
 

@@ -289,7 +289,8 @@ write_meta (Local *l, GError **error)
   if ((version->is_virtual && !sk_index_version_publish (self->index, version->row, l->log_writer, l->log_seq, error))
       || !sk_tree_note_mode (self, l->node->row, entry, error)
       || !sk_index_version_set_meta (self->index, version->row, entry->meta_lamport, &entry->meta_writer, entry->mode, entry->mtime, error)
-      || !remember_disk (l, entry->kind, version->row, l->node->base.vector, version->content, error))
+      || !remember_disk (l, entry->kind, version->row, l->node->base.vector, version->content, error)
+      || !sk_tree_lift (self, l->change->folder, entry, error))
     return FALSE;
   g_ptr_array_add (l->records, sk_record_new_entry (g_steal_pointer (&entry)));
   return sk_tree_recompute (self, l->node->row, error);

@@ -20,5 +20,9 @@ gboolean sk_tree_insert (SkTree *self, gint64 node, const SkEntry *entry, gboole
                          const SkId *log_writer, guint64 log_seq, gint64 *row, GError **error);
 gboolean sk_tree_load_chunks (SkTree *self, SkVersion *version, GError **error);
 gboolean sk_tree_parent_changed (SkTree *self, gint64 parent_row, gboolean gained, GError **error);
+/* After @entry was taken in: the conflict copy it is, or that it has, shows the highest metadata stamp of copy and loser. */
+gboolean sk_tree_lift (SkTree *self, gint64 folder, const SkEntry *entry, GError **error);
+/* The same for the copy of @loser, if there is one. */
+gboolean sk_tree_lift_copy (SkTree *self, gint64 folder, const SkEntry *loser, GError **error);
 /* Join of the vectors of all maximal versions; the empty vector when there is none. */
 SkVector *sk_tree_join_maximal (SkTree *self, gint64 node, GError **error);

@@ -169,7 +169,7 @@ sk_tree_apply (SkTree *self, const SkEntry *entry, const SkId *log_writer, guint
     }
   else if (!sk_tree_insert (self, node, entry, FALSE, 0, log_writer, log_seq, &row, error))
     return FALSE;
-  return sk_tree_recompute (self, node, error);
+  return sk_tree_lift (self, folder, entry, error) && sk_tree_recompute (self, node, error);
 }
 
 /* Same bytes on disk as the target wants: then the base also stands for the target's history (equal contents join). */
@@ -286,7 +286,12 @@ sync_copies (SkTree *self, const SkNode *node, const SkVisible *visible, GPtrArr
         if (known < 0)
           return FALSE;
         if (known > 0)
-          continue;    /* somebody appended it already */
+          {
+            /* Somebody appended it already. */
+            if (!sk_tree_lift_copy (self, node->folder, loser->entry, error))
+              return FALSE;
+            continue;
+          }
         if (!sk_tree_note_mode (self, at, copy, error)
             || !sk_tree_insert (self, at, copy, TRUE, loser->row, NULL, 0, &row, error)
             || !recompute_at (self, at, depth + 1, error))
