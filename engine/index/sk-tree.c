@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sk-tree-private.h"
 
+#include "sk-test-hooks.h"
+
 SkTree *
 sk_tree_new (SkIndex *index, const SkId *writer, const char *device_name)
 {
@@ -301,6 +303,19 @@ sync_copies (SkTree *self, const SkNode *node, const SkVisible *visible, GPtrArr
   return TRUE;
 }
 
+/* For tests: half of the devices choose the other one. */
+static void
+swap_winner (SkTree *self, SkEntry **entries, SkVisible *visible)
+{
+  int winner = visible->winner;
+
+  if (visible->n_losers == 0 || winner < 0 || visible->kind == SK_KIND_DIR || (self->writer.bytes[0] & 1) == 0)
+    return;
+  visible->winner = visible->losers[0];
+  visible->losers[0] = winner;
+  visible->kind = entries[visible->winner]->kind;
+}
+
 static gboolean
 recompute_at (SkTree *self, gint64 node_row, guint depth, GError **error)
 {
@@ -322,6 +337,8 @@ recompute_at (SkTree *self, gint64 node_row, guint depth, GError **error)
   for (guint i = 0; i < versions->len; i++)
     entries[i] = ((SkVersion *) versions->pdata[i])->entry;
   sk_merge_visible (entries, versions->len, node->live_children > 0, &visible);
+  if (sk_test_mistake ("swapped-winner"))
+    swap_winner (self, entries, &visible);
   target_from (&visible, versions, node, &target);
 
   was_live = node->target.kind != SK_KIND_NONE;
