@@ -116,7 +116,7 @@ pack_ended (SkUp *self, SkUpPack *pack)
       add.packs_up = 1;
       sk_session_count (self->session, &add);
       g_ptr_array_add (self->finished, pack);
-      /* Of a large file the packs go into the log while it is still being read: after a kill they are known. */
+      /* Of a very large file the packs go into the log while it is still being read: after a kill they are known. */
       if (self->finished->len >= SK_UP_COMMIT_PACKS)
         sk_up_commit (self);
     }

@@ -17,7 +17,7 @@
 #define SK_UP_SCAN_DIRS 32u               /* directories per scan job */
 #define SK_UP_PACK_TARGET (8u << 20)
 #define SK_UP_COMMIT_ITEMS 1000u
-#define SK_UP_COMMIT_PACKS 32u
+#define SK_UP_COMMIT_PACKS 512u          /* 4 GiB: a pack logged apart from its entry costs its chunk ids twice */
 #define SK_UP_COMMIT_DELAY_US (250 * 1000)
 
 typedef struct _SkUpFolder SkUpFolder;
@@ -36,6 +36,8 @@ typedef struct
   gboolean read_done;
   gboolean moved;                /* content taken over from another name, unread (C14) */
   gboolean unproven;             /* to be hashed again by a later pass */
+  gboolean blank;                /* after an unclean stop: nothing but zeros was read so far */
+  gboolean damaged;              /* by the unclean stop: fetched again, never published (A12) */
   gboolean cleared;              /* a replacement by zeros or noise that may be published (C17) */
   GError *error;
 } SkUpItem;
