@@ -9,12 +9,16 @@ typedef struct { SkChunkRef ref; GBytes *data; /* NULL for a zero run */ } SkSpl
 void sk_split_chunk_clear (SkSplitChunk *self);
 
 typedef struct _SkSplitter SkSplitter;
-/* SK_ERROR_CHANGED when the file is not what @expected says. */
+/* SK_ERROR_CHANGED when the file is not what @expected says (not there, replaced, a link or a pipe in its place); PERMISSION,
+ * OFFLINE, IO as they are. @gear must outlive the splitter, @id_key is copied. May wait some milliseconds when the file was written
+ * just now, so that no later write can go unnoticed. */
 SkSplitter *sk_splitter_open (SkRoot *root, const char *path, const SkStat *expected, const SkGear *gear, const SkKey *id_key, GError **error);
 void sk_splitter_free (SkSplitter *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkSplitter, sk_splitter_free)
 /* Appends the chunks of about the next @max_bytes to @out (GArray of SkSplitChunk). *@done after the last. At the end the
- * file is looked at again: SK_ERROR_CHANGED when it changed while it was read (never a torn version). */
+ * file is looked at again: SK_ERROR_CHANGED when it changed while it was read (never a torn version); of a file that grows this
+ * shows at the next step. After an error @out is as it was before this step, and the splitter is of no more use. A step reads at
+ * least 1 MiB. Chunks share buffers of a few MiB: their memory is free when the last of a buffer's chunks is. */
 gboolean sk_splitter_step (SkSplitter *self, gsize max_bytes, GArray *out, gboolean *done, GCancellable *cancellable, GError **error);
 /* Link target bytes of a symlink, checked against @expected. (transfer full) */
 char *sk_local_read_link (SkRoot *root, const char *path, const SkStat *expected, GError **error);

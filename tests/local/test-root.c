@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "local-support.h"
+#include "sk-beneath.h"
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -143,6 +144,22 @@ check_escapes (Tree *tree)
     }
 }
 
+/* O_PATH would open a link itself. */
+static void
+check_links (Tree *tree)
+{
+  SkBeneathFlags flags = sk_root_abilities (tree->root)->openat2 ? 0 : SK_BENEATH_WALK;
+  static const char *const links[] = { "to-a", "up", "to-a/file", "a/../to-a" };
+  static const int ways[] = { O_PATH, O_PATH | O_NOFOLLOW, O_RDONLY, O_PATH | O_DIRECTORY, O_RDONLY | O_DIRECTORY };
+
+  for (guint i = 0; i < G_N_ELEMENTS (links); i++)
+    for (guint k = 0; k < G_N_ELEMENTS (ways); k++)
+      {
+        g_assert_cmpint (sk_beneath_open (sk_root_fd (tree->root), links[i], ways[k], flags), ==, -1);
+        g_assert_cmpint (errno, ==, strstr (links[i], "..") != NULL ? EINVAL : ELOOP);
+      }
+}
+
 static Tree *
 varied_tree (void)
 {
@@ -164,6 +181,7 @@ test_both_ways_agree (void)
 
   each_way (check_opens, tree);
   each_way (check_escapes, tree);
+  each_way (check_links, tree);
 }
 
 static void
