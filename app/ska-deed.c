@@ -62,7 +62,7 @@ on_reply (GObject *source, GAsyncResult *result, gpointer data)
   if (self->done != NULL)
     ska_window_toast (self->window, self->done);
   if (g_variant_lookup (reply, "warning", "&s", &warning) && *warning != '\0')
-    ska_say (GTK_WIDGET (self->window), _("Please note"), warning);
+    ska_say (GTK_WIDGET (self->window), _("Please Note"), warning);
   if (self->reply != NULL)
     self->reply (self->window, reply, self->user_data);
 }

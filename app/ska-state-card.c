@@ -26,7 +26,6 @@ static char *
 what_is_left (SkEngine *engine)
 {
   guint64 files, bytes, seconds, up, down;
-  g_autofree char *size = NULL;
   g_autofree char *amount = NULL;
   g_autofree char *left = NULL;
   g_autofree char *down_rate = NULL;
@@ -35,10 +34,7 @@ what_is_left (SkEngine *engine)
 
   g_object_get (engine, "left-files", &files, "left-bytes", &bytes, "left-seconds", &seconds, "bytes-up-per-second", &up, "bytes-down-per-second", &down,
                 NULL);
-  size = g_format_size (bytes);
-  amount = files > 0 ? g_strdup_printf (ngettext ("%" G_GUINT64_FORMAT " file (%s) to come", "%" G_GUINT64_FORMAT " files (%s) to come",
-                                                  (gulong) MIN (files, G_MAXULONG)), files, size)
-                     : g_strdup ("");
+  amount = ska_words_to_come (files, bytes);
   left = ska_words_left (seconds);
   down_rate = ska_words_rate (down);
   up_rate = ska_words_rate (up);

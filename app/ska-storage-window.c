@@ -64,7 +64,7 @@ on_added (GObject *source, GAsyncResult *result, gpointer data)
   text = g_strdup_printf (_("“%s” was added"), gtk_editable_get_text (self->name));
   ska_window_toast (self->window, text);
   if (g_variant_lookup (reply, "warning", "&s", &warning) && *warning != '\0')
-    ska_say (GTK_WIDGET (self->window), _("Please note"), warning);
+    ska_say (GTK_WIDGET (self->window), _("Please Note"), warning);
   gtk_window_destroy (GTK_WINDOW (self));
 }
 

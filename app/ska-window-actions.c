@@ -12,6 +12,7 @@
 #include "ska-invite-window.h"
 #include "ska-recovery-window.h"
 #include "ska-storage-window.h"
+#include "ska-words.h"
 
 /* --- what is there --- */
 
@@ -329,11 +330,12 @@ static void
 after_sync (SkaWindow *self, GVariant *reply, gpointer user_data)
 {
   guint64 files = 0;
+  g_autofree char *number = NULL;
   g_autofree char *text = NULL;
 
   g_variant_lookup (reply, "files", "t", &files);
-  text = files > 0 ? g_strdup_printf (ngettext ("Synced: %" G_GUINT64_FORMAT " file came in", "Synced: %" G_GUINT64_FORMAT " files came in",
-                                                (gulong) MIN (files, G_MAXULONG)), files)
+  number = ska_words_number (files);
+  text = files > 0 ? g_strdup_printf (ngettext ("Synced: %s file came in", "Synced: %s files came in", (gulong) MIN (files, G_MAXULONG)), number)
                    : g_strdup (_("Synced: nothing new came in"));
   ska_window_toast (self, text);
 }

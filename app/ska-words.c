@@ -165,6 +165,31 @@ ska_words_choice (const char *choice)
 /* --- numbers and times --- */
 
 char *
+ska_words_number (guint64 number)
+{
+  return g_strdup_printf ("%'" G_GUINT64_FORMAT, number);
+}
+
+static char *
+count_files (guint64 files)
+{
+  g_autofree char *number = ska_words_number (files);
+
+  /* Translators: %s is a number of files with its digits grouped. */
+  return g_strdup_printf (ngettext ("%s file", "%s files", (gulong) MIN (files, G_MAXULONG)), number);
+}
+
+char *
+ska_words_to_come (guint64 files, guint64 bytes)
+{
+  g_autofree char *count = count_files (files);
+  g_autofree char *size = g_format_size (bytes);
+
+  /* Translators: "12 files (3 MB) to come": what other devices changed and this one does not have yet. */
+  return files > 0 ? g_strdup_printf (_("%s (%s) to come"), count, size) : g_strdup ("");
+}
+
+char *
 ska_words_rate (guint64 bytes_per_second)
 {
   g_autofree char *size = g_format_size (bytes_per_second);
@@ -250,15 +275,6 @@ ska_words_path (const char *path)
   return g_strdup (path);
 }
 
-static char *
-count_files (guint64 files)
-{
-  g_autofree char *number = g_strdup_printf ("%'" G_GUINT64_FORMAT, files);
-
-  /* Translators: %s is a number of files with its digits grouped. */
-  return g_strdup_printf (ngettext ("%s file", "%s files", (gulong) MIN (files, G_MAXULONG)), number);
-}
-
 /* --- lines --- */
 
 static char *
@@ -277,13 +293,9 @@ rates_of (SkItem *item)
 static char *
 moving_of (SkItem *folder)
 {
-  guint64 files = sk_item_get_number (folder, "dirty-files");
   guint64 waiting = sk_item_get_number (folder, "up-queue");
-  g_autofree char *count = count_files (files);
-  g_autofree char *size = g_format_size (sk_item_get_number (folder, "dirty-bytes"));
-  /* Translators: "12 files (3 MB) to come": what other devices changed and this one does not have yet. */
-  g_autofree char *come = files > 0 ? g_strdup_printf (_("%s (%s) to come"), count, size) : g_strdup ("");
-  g_autofree char *number = g_strdup_printf ("%'" G_GUINT64_FORMAT, waiting);
+  g_autofree char *come = ska_words_to_come (sk_item_get_number (folder, "dirty-files"), sk_item_get_number (folder, "dirty-bytes"));
+  g_autofree char *number = ska_words_number (waiting);
   g_autofree char *go = waiting > 0 ? g_strdup_printf (ngettext ("%s change to send", "%s changes to send", (gulong) waiting), number) : g_strdup ("");
   g_autofree char *rates = rates_of (folder);
 

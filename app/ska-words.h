@@ -15,6 +15,10 @@ typedef struct
   const char *word;              /* translated */
 } SkaLook;
 
+/* With its digits grouped as the locale does. */
+char *ska_words_number (guint64 number);
+/* "12 files (3 MB) to come": what other devices changed and this one does not have yet. @files 0: "". */
+char *ska_words_to_come (guint64 files, guint64 bytes);
 char *ska_words_rate (guint64 bytes_per_second);
 /* "about 3 minutes"; @seconds 0: "". */
 char *ska_words_left (guint64 seconds);
