@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Random lives of three devices. Afterwards, when every entry has reached everybody: all trees are equal, they are what
  * a newcomer sees that gets the same entries in another order, and no content is gone that nobody replaced or deleted. */
-#include "pure-model.h"
+#include "pure-model-disk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
