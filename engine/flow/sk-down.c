@@ -3,6 +3,8 @@
  * goes to the pools, and the thread iterates its context until that came home. */
 #include "sk-down-private.h"
 
+#include "sk-crash.h"
+
 #define ROUNDS_MAX 20u           /* ordering between windows settles in two or three */
 #define BUSY_S 60
 
@@ -170,6 +172,11 @@ apply_folder (SkDown *self, SkFlowFolder *folder)
               add_failure (self->result, folder->name, error->message);
               return;
             }
+          if (plan->len > 0 && !sk_crash_begin_writing (self->session, &error))
+            {
+              add_failure (self->result, folder->name, error->message);
+              return;
+            }
           done += sk_down_carry_out (self, folder, plan);
         }
       while (after != 0 && !g_cancellable_is_cancelled (self->cancellable));
@@ -225,8 +232,11 @@ apply_all (SkDown *self, const gint64 *folders, guint n)
 
       for (guint k = 0; !wanted && k < n; k++)
         wanted = folders[k] == folder->row;
-      if (wanted)
-        apply_folder (self, folder);
+      if (!wanted)
+        continue;
+      self->pass = sk_activity_pass_new (self->session, folder->row);
+      apply_folder (self, folder);
+      g_clear_pointer (&self->pass, sk_activity_pass_end);
     }
   if (sk_session_index (self->session, count_left, &left, NULL))
     self->result->dirty_left = left.left;

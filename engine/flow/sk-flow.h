@@ -69,6 +69,7 @@ typedef struct
   guint64 files_down, bytes_down;
   guint64 chunks_local, chunks_storage;
   guint64 wire_up, wire_down;            /* stored bytes put and got */
+  guint64 looked;                        /* paths of folders that were looked at */
 } SkCounters;
 
 struct _SkSession
@@ -99,6 +100,8 @@ struct _SkSession
   SkReportFunc report_func;
   gpointer report_data;
   int paused;                    /* atomic */
+  gint64 opened_wall, unclean_since; /* µs; sk-crash.h. Set when opening */
+  int is_writing, swept;         /* atomic: files were changed; every folder was looked at since opening */
   int compared;                  /* atomic: the own head was compared with a storage, or none is reachable (A5) */
 
   GCancellable *stopping;

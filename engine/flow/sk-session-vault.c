@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sk-attachments.h"
+#include "sk-crash.h"
 #include "sk-invite-serve.h"
 #include "sk-watch.h"
 
@@ -174,7 +175,7 @@ sk_session_open_vault (SkSession *self, const char *passphrase, GError **error)
     return FALSE;
   if (fresh && !(sk_home_save_config (self->home, &self->who, error) && sk_session_transact (self, restart_first_contact, NULL, error)))
     return FALSE;
-  if (!sk_session_index (self, make_tree, NULL, error) || (fresh && !sk_attachments_restore (self, error))
+  if (!sk_session_index (self, sk_crash_load, NULL, error) || !sk_session_index (self, make_tree, NULL, error) || (fresh && !sk_attachments_restore (self, error))
       || !sk_session_reload (self, error))
     return FALSE;
   sk_session_check_pause (self);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sk-attachments.h"
+#include "sk-crash.h"
 #include "sk-invite-serve.h"
 #include "sk-report.h"
 #include "sk-watch.h"
@@ -87,6 +88,7 @@ sk_session_count (SkSession *self, const SkCounters *add)
   self->counters.bytes_down += add->bytes_down;
   self->counters.chunks_local += add->chunks_local;
   self->counters.chunks_storage += add->chunks_storage;
+  self->counters.looked += add->looked;
   self->counters.wire_up += add->wire_up;
   self->counters.wire_down += add->wire_down;
   g_mutex_unlock (&self->lock);
@@ -204,7 +206,10 @@ static void
 close_index (gpointer data)
 {
   SkSession *self = data;
+  g_autoptr(GError) error = NULL;
 
+  if (self->index != NULL && (!sk_index_begin (self->index, &error) || !sk_crash_end (self, NULL, &error) || !sk_index_commit (self->index, &error)))
+    g_message ("that the engine stopped cleanly could not be noted: %s", error->message);
   g_clear_pointer (&self->tree, sk_tree_free);
   g_clear_pointer (&self->mass, g_hash_table_unref);
   g_clear_pointer (&self->index, sk_index_close);

@@ -3,6 +3,7 @@
  * segments and the head follow into the storages after that. */
 #include "sk-up-private.h"
 
+#include "sk-crash.h"
 #include "sk-mass.h"
 #include "sk-test-hooks.h"
 
@@ -14,6 +15,7 @@ typedef struct
   gboolean *lost;                /* a chunk of the item has no uncondemned pack any more: read it again */
   gboolean *parked;              /* replaced by zeros or noise: the end of the pass decides (C17) */
   guint64 entries;
+  gboolean damaged;              /* something is to be fetched again */
 } Commit;
 
 static gboolean
@@ -152,6 +154,16 @@ commit_batch (SkSession *session, gpointer data, GError **error)
           commit->outcomes[i] = SK_TREE_NOTHING;    /* detached meanwhile */
           continue;
         }
+      if (item->damaged)
+        {
+          gboolean stale;
+
+          if (!sk_crash_forget_content (session, item, wall, &stale, error))
+            return FALSE;
+          commit->outcomes[i] = stale ? SK_TREE_STALE : SK_TREE_NOTHING;
+          commit->damaged = TRUE;
+          continue;
+        }
       if (!still_held (session, item, &commit->lost[i], error))
         return FALSE;
       if (!commit->lost[i] && !must_park (session, item, folder, &commit->parked[i], error))
@@ -246,11 +258,9 @@ sk_up_commit (SkUp *self)
   self->bytes += add.bytes_up;
   self->entries += commit.entries;
   sk_session_count (self->session, &add);
-  if (commit.entries > 0)
-    {
-      self->push_wanted = TRUE;
-      sk_down_wake (self->session->down);
-    }
+  self->push_wanted |= commit.entries > 0;
+  if (commit.entries > 0 || commit.damaged)
+    sk_down_wake (self->session->down);
   sk_session_touch_report (self->session);
 }
 

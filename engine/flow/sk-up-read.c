@@ -4,6 +4,7 @@
 
 #define RACY_US (20 * 1000)      /* file time stamps move in ticks of up to 10 ms */
 
+#include "sk-crash.h"
 #include "sk-test-hooks.h"
 
 typedef struct
@@ -63,6 +64,7 @@ read_file (SkUpItem *item, SkSession *session, SkRoot *root)
           return TRUE;
         }
       /* Changed within a clock tick of being read: a second change could leave the same numbers (B070). */
+      item->blank = sk_crash_is_suspect (session, item);
       item->unproven = item->found->stat.ctime > (g_get_real_time () - RACY_US) * 1000;
       item->content = empty_content (item, SK_KIND_FILE);
       item->content->size = item->found->stat.size;
@@ -74,6 +76,7 @@ read_file (SkUpItem *item, SkSession *session, SkRoot *root)
     }
   if (!sk_splitter_step (item->splitter, SK_UP_STEP, item->fresh, &done, session->stopping, &item->error))
     return FALSE;
+  item->blank = item->blank && sk_crash_is_blank (item);
   collect (item);
   if (done)
     {
@@ -187,7 +190,8 @@ read_done (gpointer data)
       any_moved |= item->moved;
       g_ptr_array_add (good, item);
     }
-  if ((any_moved && !sk_session_index (self->session, load_moved, good, &error)) || !sk_up_route (self, good, &error))
+  if ((any_moved && !sk_session_index (self->session, load_moved, good, &error)) || !sk_crash_sort_out (self, good, &error)
+      || !sk_up_route (self, good, &error))
     for (guint i = 0; i < good->len; i++)
       {
         SkUpItem *item = good->pdata[i];

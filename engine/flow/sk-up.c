@@ -109,6 +109,8 @@ answer_request (SkUp *self, SkUpRequest *request)
   result->scanned = self->scanned;
   result->failed = self->failed;
   result->ok = self->failed->len == 0;
+  if (request->started && request->n == 0 && !self->closing)
+    g_atomic_int_set (&self->session->swept, 1);
   self->failed = g_ptr_array_new_with_free_func (g_free);
   self->files = self->bytes = self->entries = self->scanned = 0;
   g_async_queue_push (request->reply, request);
@@ -154,6 +156,8 @@ sk_up_turn (SkUp *self)
   g_atomic_int_set (&self->pending, (int) g_hash_table_size (self->items));
   if (self->push_wanted)
     sk_up_push (self);
+  if (self->session->watch && self->scanned > 0)
+    g_atomic_int_set (&self->session->swept, 1);
   while (!g_queue_is_empty (&self->requests) && pipeline_idle (self) && sk_up_scan_idle (self))
     {
       SkUpRequest *request = g_queue_peek_head (&self->requests);

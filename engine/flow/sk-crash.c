@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sk-crash.h"
+
+#include <string.h>
+
+#define WRITING_SINCE "writing-since"   /* µs of the wall clock; 0: stopped cleanly */
+#define CLOCK_SLACK_US (10 * G_USEC_PER_SEC)   /* times of a file system lag behind the clock, or come from another machine */
+
+gboolean
+sk_crash_load (SkSession *session, gpointer unused, GError **error)
+{
+  session->opened_wall = sk_clock_wall (session->clock);
+  session->unclean_since = (gint64) sk_index_get_u64 (session->index, WRITING_SINCE, 0);
+  if (session->unclean_since != 0)
+    g_message ("the engine was cut off the last time: files it wrote then are looked at");
+  return TRUE;
+}
+
+typedef struct { gint64 since; } Mark;
+
+static gboolean
+store_mark (SkSession *session, gpointer data, GError **error)
+{
+  return sk_index_set_u64 (session->index, WRITING_SINCE, (guint64) ((Mark *) data)->since, error);
+}
+
+gboolean
+sk_crash_begin_writing (SkSession *self, GError **error)
+{
+  Mark mark = { .since = self->unclean_since != 0 ? self->unclean_since : sk_clock_wall (self->clock) };
+
+  if (g_atomic_int_get (&self->is_writing))
+    return TRUE;
+  if (!sk_session_transact (self, store_mark, &mark, error))
+    return FALSE;
+  g_atomic_int_set (&self->is_writing, 1);
+  return TRUE;
+}
+
+gboolean
+sk_crash_end (SkSession *session, gpointer unused, GError **error)
+{
+  Mark mark = { .since = 0 };
+
+  if (session->unclean_since != 0 ? !g_atomic_int_get (&session->swept) : !g_atomic_int_get (&session->is_writing))
+    return TRUE;
+  return store_mark (session, &mark, error);
+}
+
+gboolean
+sk_crash_is_suspect (SkSession *session, const SkUpItem *item)
+{
+  return session->unclean_since != 0 && item->found->stat.kind == SK_KIND_FILE && item->found->stat.ctime / 1000 < session->opened_wall;
+}
+
+static gboolean
+is_zeros (GBytes *bytes)
+{
+  gsize len;
+  const char *data = g_bytes_get_data (bytes, &len);
+
+  return len == 0 || (data[0] == 0 && memcmp (data, data + 1, len - 1) == 0);
+}
+
+gboolean
+sk_crash_is_blank (const SkUpItem *item)
+{
+  for (guint i = 0; i < item->fresh->len; i++)
+    {
+      const SkSplitChunk *chunk = &g_array_index (item->fresh, SkSplitChunk, i);
+
+      if (chunk->data != NULL && !is_zeros (chunk->data))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+/* @content is that of a file that somebody else's log or this one vouches for. */
+static gboolean
+is_other_content (const SkUpItem *item, gint64 known, gint64 found)
+{
+  return known != 0 && known != found && item->content != NULL;
+}
+
+/* Written before the barrier and the base: whoever wrote it set the time that the entry names. */
+static gboolean
+is_torn_write (const SkUpItem *item, const SkNode *node, gint64 found)
+{
+  return node->target.kind == SK_KIND_FILE && node->target.content != node->base.content
+         && item->found->stat.mtime == node->target.mtime && is_other_content (item, node->target.content, found);
+}
+
+/* Written since the engine that was cut off began to write, and nothing is left of it. */
+static gboolean
+is_emptied (SkSession *session, const SkUpItem *item, const SkNode *node, gint64 found)
+{
+  return item->blank && node->base.kind == SK_KIND_FILE && node->base.ctime / 1000 >= session->unclean_since - CLOCK_SLACK_US
+         && is_other_content (item, node->base.content, found);
+}
+
+/* Index thread. */
+static gboolean
+find_damage (SkSession *session, gpointer data, GError **error)
+{
+  GPtrArray *items = data;
+
+  for (guint i = 0; i < items->len; i++)
+    {
+      SkUpItem *item = items->pdata[i];
+      g_autoptr(SkNode) node = NULL;
+      g_autoptr(GError) local = NULL;
+      gint64 found;
+
+      if (!item->read_done || item->moved || item->content == NULL || !sk_crash_is_suspect (session, item))
+        continue;
+      /* Where nothing is written by this engine there is nothing of its to mend. */
+      if (item->folder->flow == NULL || item->folder->flow->mode == SK_FOLDER_SEND)
+        continue;
+      node = sk_index_node (session->index, item->found->folder, item->found->path, &local);
+      if (local != NULL)
+        {
+          g_propagate_error (error, g_steal_pointer (&local));
+          return FALSE;
+        }
+      if (node == NULL)
+        continue;
+      found = sk_index_content_row (session->index, &item->content->content);
+      item->damaged = is_torn_write (item, node, found) || is_emptied (session, item, node, found);
+    }
+  return TRUE;
+}
+
+gboolean
+sk_crash_sort_out (SkUp *self, GPtrArray *items, GError **error)
+{
+  if (self->session->unclean_since == 0)
+    return TRUE;
+  if (!sk_session_index (self->session, find_damage, items, error))
+    return FALSE;
+  for (guint i = 0; i < items->len; i++)
+    if (((SkUpItem *) items->pdata[i])->damaged)
+      g_array_set_size (((SkUpItem *) items->pdata[i])->fresh, 0);
+  return TRUE;
+}
+
+gboolean
+sk_crash_forget_content (SkSession *session, const SkUpItem *item, gint64 wall, gboolean *stale, GError **error)
+{
+  const SkStat *stat = &item->found->stat;
+  g_autoptr(GError) local = NULL;
+  g_autoptr(SkNode) node = sk_index_node (session->index, item->found->folder, item->found->path, &local);
+
+  *stale = node == NULL || node->generation != item->found->generation;
+  if (local != NULL)
+    {
+      g_propagate_error (error, g_steal_pointer (&local));
+      return FALSE;
+    }
+  if (*stale)
+    return TRUE;
+  /* Content 0 is that of no version: the node is dirty, and what is there is replaced only if it still has these numbers. */
+  node->base.kind = SK_KIND_FILE;
+  node->base.content = 0;
+  node->base.mode = stat->mode;
+  node->base.mtime = node->base.stat_mtime = stat->mtime;
+  node->base.size = stat->size;
+  node->base.ino = stat->ino;
+  node->base.dev = stat->dev;
+  node->base.ctime = stat->ctime;
+  node->base.btime = stat->btime;
+  node->base.unproven = FALSE;
+  return sk_index_set_base (session->index, node->row, &node->base, error)
+         && sk_index_activity_add (session->index, wall, "damaged", item->found->folder, item->found->path,
+                                   "damaged when the engine or the machine was cut off; fetched again", error);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What an unclean stop leaves behind (RULES A12). Before an engine changes the first file of a folder it notes in the database since when it writes; a
+ * clean close takes the note back. An engine that finds one knows that the one before it was cut off, and that a power failure may have left
+ * files of that time empty, full of zeros, or torn. Such a file is damage and no change: it is fetched again, and what was there goes to the trash. */
+#pragma once
+#include "sk-up-private.h"
+
+/* Index thread, in a transaction; when a session opens. */
+gboolean sk_crash_load (SkSession *session, gpointer unused, GError **error);
+/* Down thread, before it changes a file; durable when it returns. Costs nothing after the first time. */
+gboolean sk_crash_begin_writing (SkSession *self, GError **error);
+/* Index thread, in a transaction; at a clean close. Keeps the note of an engine that was cut off until every folder was looked at. */
+gboolean sk_crash_end (SkSession *session, gpointer unused, GError **error);
+
+/* Could the file be damage? Not if it was changed since this session opened. Any thread. */
+gboolean sk_crash_is_suspect (SkSession *session, const SkUpItem *item);
+/* Disk pool: is what the last step read nothing but zeros? */
+gboolean sk_crash_is_blank (const SkUpItem *item);
+/* Up thread: marks those of @items that are damage, and forgets their content, so that none of it is stored. */
+gboolean sk_crash_sort_out (SkUp *self, GPtrArray *items, GError **error);
+/* Index thread, in a transaction: the base says that the content is gone, so the way down brings it. *@stale: the base changed meanwhile. */
+gboolean sk_crash_forget_content (SkSession *session, const SkUpItem *item, gint64 wall, gboolean *stale, GError **error);
