@@ -312,13 +312,14 @@ overall_state (SkSession *session, Rows *rows, guint64 left_files, const char **
 static GVariant *
 vault_dict (SkSession *session)
 {
+  g_autofree char *warning = sk_home_keep_warning (session->home, session->keep);
   GVariantBuilder builder;
 
   g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
   add_id (&builder, &session->who.vault);
   add_string (&builder, "name", session->who.vault_name);
-  add_string (&builder, "keys", session->keep == SK_KEEP_PLAIN ? "plain" : session->keep == SK_KEEP_PASSPHRASE ? "passphrase" : "keyring");
-  add_string (&builder, "warning", session->keep == SK_KEEP_PLAIN ? "The keys of this device lie in a plain file (mode 0600)." : "");
+  add_string (&builder, "keys", sk_keep_name (session->keep));
+  add_string (&builder, "warning", warning);
   return g_variant_builder_end (&builder);
 }
 
@@ -382,6 +383,9 @@ build (SkSession *session)
   add_number (&device, "up", 0);
   add_number (&device, "down", 0);
   g_variant_builder_add (&builder, "{sv}", "rates", g_variant_builder_end (&device));
+  g_mutex_lock (&session->lock);
+  add_number (&builder, "looked", session->counters.looked);
+  g_mutex_unlock (&session->lock);
   g_variant_builder_init (&device, G_VARIANT_TYPE_VARDICT);
   add_number (&device, "files", left_files);
   add_number (&device, "bytes", left_bytes);

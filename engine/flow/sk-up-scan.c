@@ -257,6 +257,7 @@ report_specials (SkUp *self, SkUpFolder *folder, ScanJob *job)
 static void
 scan_done (gpointer data)
 {
+  SkCounters looked = { 0 };
   ScanJob *job = data;
   SkUp *self = job->up;
   SkUpFolder *folder = job->folder;
@@ -270,8 +271,10 @@ scan_done (gpointer data)
       SkScanDir *listing = job->listings->pdata[i];
 
       self->scanned += listing->items->len;
+      looked.looked += listing->items->len + 1;
       listing_trouble (self, folder, listing);
     }
+  sk_session_count (self->session, &looked);
   if (!sk_session_index (self->session, compare_listings, job, &error))
     {
       folder->incomplete = TRUE;
@@ -393,12 +396,14 @@ compare_paths (SkSession *session, gpointer data, GError **error)
 static void
 check_done (gpointer data)
 {
+  SkCounters looked = { .looked = ((CheckJob *) data)->paths->len };
   CheckJob *job = data;
   SkUp *self = job->up;
   SkUpFolder *folder = job->folder;
   g_autoptr(GError) error = NULL;
 
   folder->checks_out--;
+  sk_session_count (self->session, &looked);
   for (guint i = 0; i < job->paths->len; i++)
     if (job->errors->pdata[i] != NULL)
       sk_settle_again (folder->settle, job->paths->pdata[i], sk_clock_now (self->session->clock));

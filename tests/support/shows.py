@@ -64,11 +64,15 @@ class Device:
     @contextlib.contextmanager
     def engine(self):
         """`skerryctl run` for the time of the block."""
-        process = subprocess.Popen([CTL, '--home', self.home, 'run'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.env)
+        with open(f'{self.home}.log', 'w') as log:
+            process = subprocess.Popen([CTL, '--home', self.home, 'run'], stdout=log, stderr=log, env=self.env)
         try:
             until(lambda: (self.home / 'control').exists() and self.run('status').get('running'), 20, 'the engine runs')
             yield process
         finally:
+            died = process.poll()
+            if died is not None:
+                print(f'  the engine of {self.name} ended by itself with {died}:', pathlib.Path(f'{self.home}.log').read_text()[-2000:])
             process.terminate()
             process.wait(30)
 
