@@ -56,7 +56,7 @@ typedef struct
   GArray *holds;                 /* Hold: left out by --only or the rules */
 } Plan;
 
-/* A file of this folder that holds the wanted content and is not wanted at its own place any more is moved, not copied. */
+/* A file of this folder that holds the wanted content and is not wanted at its own name any more is moved, not copied. */
 static gboolean
 look_for_move (SkSession *session, Plan *plan, SkDownItem *item, GError **error)
 {
@@ -71,7 +71,9 @@ look_for_move (SkSession *session, Plan *plan, SkDownItem *item, GError **error)
       if (holder->folder != plan->folder->row || holder->row == item->node->row || holder->base.kind != SK_KIND_FILE
           || holder->hold != 0 || g_hash_table_contains (plan->taken, &holder->row))
         continue;
-      if (holder->target.kind == SK_KIND_FILE && holder->target.content == holder->base.content)
+      /* Only what is to be gone there anyway: after a kill in between, the old name that is empty must not be taken for a removal by the
+       * person, as it would be where something else is wanted under that name. */
+      if (holder->target.kind != SK_KIND_NONE)
         continue;
       item->move_node = sk_index_node_by_row (session->index, holder->row, error);
       item->move_from = sk_index_node_path (session->index, holder->row, error);
