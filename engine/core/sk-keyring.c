@@ -141,6 +141,12 @@ sk_keyring_unref (SkKeyring *self)
   g_free (self);
 }
 
+guint
+sk_keyring_n_epochs (SkKeyring *self)
+{
+  return self->n_epochs;
+}
+
 const SkId *
 sk_keyring_current (SkKeyring *self)
 {

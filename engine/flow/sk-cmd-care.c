@@ -2,6 +2,7 @@
 /* Looking after a vault: checking, mending, garbage. */
 #include <string.h>
 
+#include "sk-care.h"
 #include "sk-command.h"
 #include "sk-gc.h"
 
@@ -415,6 +416,15 @@ sk_cmd_gc (SkCommand *self, GError **error)
     if (sk_up_sync (self->session->up, &none, 1, &pushed, self->cancellable, NULL))
       sk_up_result_clear (&pushed);
   }
+  if (!sk_args_bool (self->args, "dry-run"))
+    {
+      (void) sk_care_expire (self->session, self->cancellable);
+      if (!sk_care_sweep (self->session, self->cancellable, error))
+        {
+          g_variant_builder_clear (&list);
+          return NULL;
+        }
+    }
   g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
   g_variant_builder_add (&builder, "{sv}", "storages", g_variant_builder_end (&list));
   g_variant_builder_add (&builder, "{sv}", "seconds", g_variant_new_double ((double) (g_get_monotonic_time () - begin) / G_USEC_PER_SEC));

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "sk-command.h"
+#include "sk-options.h"
 #include "sk-report.h"
 
 typedef struct
@@ -232,6 +233,16 @@ set_mode (SkSession *session, gpointer data, GError **error)
   return sk_index_folder_set_mode (session->index, call->row->row, call->mode, error);
 }
 
+typedef struct { SkFolderRow *row; const char *days; } TrashCall;
+
+static gboolean
+set_trash_days (SkSession *session, gpointer data, GError **error)
+{
+  TrashCall *call = data;
+
+  return sk_option_set (session, SK_SETTING_FOLDER, &call->row->id, "trash-days", call->days, error);
+}
+
 GVariant *
 sk_cmd_folder_set (SkCommand *self, GError **error)
 {
@@ -239,6 +250,7 @@ sk_cmd_folder_set (SkCommand *self, GError **error)
   g_autoptr(GVariant) settings = g_variant_lookup_value (self->args, "settings", G_VARIANT_TYPE ("a{ss}"));
   g_autoptr(GPtrArray) records = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_record_free);
   GVariantBuilder builder, now;
+  g_autoptr(GPtrArray) changed = g_ptr_array_new_with_free_func (g_free);
   GVariantIter iter;
   const char *key, *value;
 
@@ -248,10 +260,13 @@ sk_cmd_folder_set (SkCommand *self, GError **error)
   g_variant_iter_init (&iter, settings);
   while (g_variant_iter_next (&iter, "{&s&s}", &key, &value))
     {
-      g_autofree char *normal = NULL, *note = NULL;
+      g_autofree char *normal = NULL;
+      char *note = NULL;
 
       if (!sk_setting_check (SK_SETTING_FOLDER, key, value, &normal, &note, error))
         return NULL;
+      if (note != NULL)
+        g_ptr_array_add (changed, note);
       if (g_str_equal (key, "mode"))
         {
           ModeCall call = { .row = row };
@@ -270,6 +285,13 @@ sk_cmd_folder_set (SkCommand *self, GError **error)
           def->lamport = sk_report_next_lamport (self->session);
           g_ptr_array_add (records, sk_record_new_folder (def));
         }
+      else if (g_str_equal (key, "trash-days"))
+        {
+          TrashCall call = { .row = row, .days = normal };
+
+          if (!sk_session_transact (self->session, set_trash_days, &call, error))
+            return NULL;
+        }
       else
         {
           sk_fail (error, SK_ERROR_UNSUPPORTED, "“%s” cannot be changed in this version", key);
@@ -282,6 +304,6 @@ sk_cmd_folder_set (SkCommand *self, GError **error)
   sk_up_publish (self->session->up);
   g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
   g_variant_builder_add (&builder, "{sv}", "settings", g_variant_builder_end (&now));
-  g_variant_builder_add (&builder, "{sv}", "changed", g_variant_new_strv (NULL, 0));
+  g_variant_builder_add (&builder, "{sv}", "changed", g_variant_new_strv ((const char *const *) changed->pdata, changed->len));
   return g_variant_builder_end (&builder);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <string.h>
 
+#include "sk-activity.h"
 #include "sk-command.h"
 #include "sk-known-root.h"
 #include "sk-invite-serve.h"
@@ -106,51 +107,13 @@ sk_cmd_resolve (SkCommand *self, GError **error)
     sk_session_settle_issue (self->session, call.found->key);
   else
     ok = sk_fail (error, SK_ERROR_USAGE, "“%s” is no way to resolve this issue; see 'skerryctl issues'", choice);
+  if (ok && !g_str_equal (choice, "retry"))
+    sk_activity_note (self->session, call.found->folder, "decision", call.found->path, "%s: %s", choice, call.found->text);
   sk_issue_row_free (call.found);
   if (!ok || !sk_command_reload (self, error) || !sk_session_index (self->session, find_issue, &after, error))
     return NULL;
   g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
   g_variant_builder_add (&builder, "{sv}", "left", g_variant_new_uint32 (after.left));
   g_variant_builder_add (&builder, "{sv}", "attention", g_variant_new_boolean (after.left > 0));
-  return g_variant_builder_end (&builder);
-}
-
-typedef struct { guint limit; GPtrArray *rows; } ActivityCall;
-
-static gboolean
-read_activity (SkSession *session, gpointer data, GError **error)
-{
-  ActivityCall *call = data;
-
-  call->rows = sk_index_activity (session->index, call->limit, error);
-  return call->rows != NULL;
-}
-
-GVariant *
-sk_cmd_activity (SkCommand *self, GError **error)
-{
-  ActivityCall call = { .limit = (guint) sk_args_number (self->args, "limit") };
-  GVariantBuilder list, builder;
-
-  if (!sk_session_index (self->session, read_activity, &call, error))
-    return NULL;
-  g_variant_builder_init (&list, G_VARIANT_TYPE ("aa{sv}"));
-  for (guint i = 0; i < call.rows->len; i++)
-    {
-      SkActivityRow *row = call.rows->pdata[i];
-
-      g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
-      g_variant_builder_add (&builder, "{sv}", "id", g_variant_new_uint64 ((guint64) row->row));
-      g_variant_builder_add (&builder, "{sv}", "time", g_variant_new_int64 (row->wall));
-      g_variant_builder_add (&builder, "{sv}", "kind", g_variant_new_string (row->kind));
-      g_variant_builder_add (&builder, "{sv}", "folder", g_variant_new_string (""));
-      g_variant_builder_add (&builder, "{sv}", "path", g_variant_new_bytestring (row->path != NULL ? row->path : ""));
-      g_variant_builder_add (&builder, "{sv}", "detail", g_variant_new_string (row->detail != NULL ? row->detail : ""));
-      g_variant_builder_add (&builder, "{sv}", "undo", g_variant_new_boolean (FALSE));
-      g_variant_builder_add_value (&list, g_variant_builder_end (&builder));
-    }
-  g_ptr_array_unref (call.rows);
-  g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
-  g_variant_builder_add (&builder, "{sv}", "activity", g_variant_builder_end (&list));
   return g_variant_builder_end (&builder);
 }

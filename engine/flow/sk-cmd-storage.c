@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sk-command.h"
+#include "sk-membership.h"
 #include "sk-report.h"
 
 typedef struct
 {
   SkId id;
-  const char *uri;
+  const char *name, *uri;
   gint64 row;
 } AttachCall;
 
@@ -13,9 +14,13 @@ static gboolean
 attach_storage (SkSession *session, gpointer data, GError **error)
 {
   AttachCall *call = data;
+  const SkStorageDef def = { .id = call->id, .name = (char *) call->name, .uri = (char *) call->uri };
 
+  /* One whose definition was not read yet: that has a Lamport number and replaces this one. */
+  if (call->uri != NULL && !sk_index_storage_define (session->index, &def, NULL, error))
+    return FALSE;
   call->row = sk_index_storage_row (session->index, &call->id);
-  return call->row != 0 && sk_index_storage_attach (session->index, call->row, call->uri, error);
+  return call->row == 0 || sk_index_storage_attach (session->index, call->row, call->uri, error);
 }
 
 /* The place as an absolute URI: the engine has another working directory than the person. */
@@ -49,18 +54,6 @@ look_for_marker (SkCommand *self, SkStore *store, SkStoreMarker *marker, gboolea
   return TRUE;
 }
 
-static gboolean
-put_epochs (SkCommand *self, SkStore *store, GError **error)
-{
-  g_autoptr(SkConfig) config = sk_session_config (self->session);
-  const SkId *epoch = sk_keyring_current (config->keys);
-  g_autofree char *name = sk_epoch_object_name (epoch);
-  g_autoptr(GBytes) object = sk_epoch_build (&self->session->who.vault, config->keys, epoch, config->members, &self->session->who.device,
-                                             self->session->identity, error);
-
-  return object != NULL && sk_store_put_sync (store, name, object, SK_PUT_OVERWRITE, self->cancellable, error);
-}
-
 GVariant *
 sk_cmd_storage_add (SkCommand *self, GError **error)
 {
@@ -69,11 +62,12 @@ sk_cmd_storage_add (SkCommand *self, GError **error)
   g_autoptr(GPtrArray) records = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_record_free);
   SkStoreMarker marker = { .format = 1, .vault = self->session->who.vault };
   gboolean found;
-  AttachCall attach = { .uri = uri };
+  AttachCall attach = { .name = name, .uri = uri };
+  g_autoptr(GPtrArray) none = g_ptr_array_new ();
   GVariantBuilder builder;
   char hex[SK_ID_HEX_SIZE];
 
-  if (store == NULL || !look_for_marker (self, store, &marker, &found, error))
+  if (store == NULL || !sk_command_check_label (name, error) || !look_for_marker (self, store, &marker, &found, error))
     return NULL;
   if (!found)
     {
@@ -86,26 +80,14 @@ sk_cmd_storage_add (SkCommand *self, GError **error)
       def->writer = self->session->who.writer;
       def->lamport = sk_report_next_lamport (self->session);
       g_ptr_array_add (records, sk_record_new_storage (def));
-      if (!sk_store_initialise_sync (store, &marker, self->cancellable, error))
+      /* The marker is the last object (C11). */
+      if (!sk_store_prepare_sync (store, self->cancellable, error) || !sk_membership_put_epoch (self->session, store, self->cancellable, error)
+          || !sk_store_initialise_sync (store, &marker, self->cancellable, error))
         return NULL;
     }
-  if (!put_epochs (self, store, error))
-    return NULL;
   attach.id = marker.storage;
-  if (found)
-    {
-      g_autoptr(GPtrArray) none = g_ptr_array_new ();
-
-      if (!sk_command_append (self, none, attach_storage, &attach, error))
-        {
-          if (error != NULL && *error == NULL)
-            sk_fail (error, SK_ERROR_NOT_FOUND, "the storage there is of this vault but not known here yet: sync first");
-          return NULL;
-        }
-    }
-  else if (!sk_command_append (self, records, attach_storage, &attach, error))
-    return NULL;
-  if (!sk_command_reload (self, error))
+  if (!sk_command_append (self, found ? none : records, attach_storage, &attach, error) || !sk_command_reload (self, error)
+      || (found && !sk_down_pull (self->session->down, self->cancellable, error)))
     return NULL;
   sk_up_publish (self->session->up);
   sk_id_format (&marker.storage, hex);
@@ -122,14 +104,6 @@ GVariant *
 sk_cmd_storage_list (SkCommand *self, GError **error)
 {
   return sk_report_part (self->session, "storages", error);
-}
-
-GVariant *
-sk_cmd_storage_show (SkCommand *self, GError **error)
-{
-  g_autoptr(SkStorageRow) row = sk_command_storage (self, sk_args_string (self->args, "name", ""), error);
-
-  return row != NULL ? sk_report_one (self->session, "storages", &row->id, error) : NULL;
 }
 
 GVariant *

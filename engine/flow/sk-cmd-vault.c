@@ -69,25 +69,11 @@ phrase_kept (SkSession *session, GError **error)
   return sk_phrase_format (&seed);
 }
 
-static const char *
-keep_name (SkKeep keep)
-{
-  switch (keep)
-    {
-    case SK_KEEP_KEYRING:
-      return "keyring";
-    case SK_KEEP_PASSPHRASE:
-      return "passphrase";
-    case SK_KEEP_PLAIN:
-    default:
-      return "plain";
-    }
-}
-
 void
 sk_command_add_vault (SkSession *session, GVariantBuilder *builder)
 {
   char vault[SK_ID_HEX_SIZE], device[SK_DEVICE_ID_HEX_SIZE];
+  g_autofree char *warning = sk_home_keep_warning (session->home, session->keep);
 
   sk_id_format (&session->who.vault, vault);
   sk_device_id_format (&session->who.device, device);
@@ -95,9 +81,8 @@ sk_command_add_vault (SkSession *session, GVariantBuilder *builder)
   g_variant_builder_add (builder, "{sv}", "vault-name", g_variant_new_string (session->who.vault_name));
   g_variant_builder_add (builder, "{sv}", "device", g_variant_new_string (device));
   g_variant_builder_add (builder, "{sv}", "device-name", g_variant_new_string (session->who.device_name));
-  g_variant_builder_add (builder, "{sv}", "keys", g_variant_new_string (keep_name (session->keep)));
-  g_variant_builder_add (builder, "{sv}", "warning",
-                         g_variant_new_string (session->keep == SK_KEEP_PLAIN ? "The keys of this device lie in a plain file (mode 0600)." : ""));
+  g_variant_builder_add (builder, "{sv}", "keys", g_variant_new_string (sk_keep_name (session->keep)));
+  g_variant_builder_add (builder, "{sv}", "warning", g_variant_new_string (warning));
 }
 
 /* Everything a fresh device of a vault needs on this disk: keys, config, then the open session. Shared by create, join and recover. */
@@ -190,8 +175,7 @@ sk_cmd_vault_show (SkCommand *self, GError **error)
   char epoch[SK_ID_HEX_SIZE];
   guint live = 0;
   GPtrArray *devices = sk_members_devices (config->members);
-  g_autofree char *key_file = session->keep == SK_KEEP_KEYRING ? g_strdup ("")
-                                                               : sk_home_file (session->home, session->keep == SK_KEEP_PLAIN ? "keys" : "keys.sealed");
+  g_autofree char *key_file = sk_home_key_file (session->home, session->keep);
 
   if (!sk_session_index (session, count_rows, &call, error))
     return NULL;
@@ -201,9 +185,10 @@ sk_cmd_vault_show (SkCommand *self, GError **error)
   g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
   sk_command_add_vault (session, &builder);
   g_variant_builder_add (&builder, "{sv}", "home", g_variant_new_bytestring (sk_home_path (session->home)));
-  g_variant_builder_add (&builder, "{sv}", "key-file", g_variant_new_bytestring (key_file));
+  g_variant_builder_add (&builder, "{sv}", "key-file", g_variant_new_bytestring (key_file != NULL ? key_file : ""));
   g_variant_builder_add (&builder, "{sv}", "phrase-kept", g_variant_new_boolean (call.seed));
   g_variant_builder_add (&builder, "{sv}", "epoch", g_variant_new_string (epoch));
+  g_variant_builder_add (&builder, "{sv}", "epochs", g_variant_new_uint32 (sk_keyring_n_epochs (config->keys)));
   g_variant_builder_add (&builder, "{sv}", "devices", g_variant_new_uint32 (live));
   g_variant_builder_add (&builder, "{sv}", "folders", g_variant_new_uint32 (call.folders));
   g_variant_builder_add (&builder, "{sv}", "storages", g_variant_new_uint32 (call.storages));

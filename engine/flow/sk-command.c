@@ -43,6 +43,13 @@ static const struct
   { "storage.verify", sk_cmd_storage_verify, FALSE },
   { "fsck", sk_cmd_fsck, FALSE },
   { "gc", sk_cmd_gc, FALSE },
+  { "versions", sk_cmd_versions, FALSE },
+  { "restore", sk_cmd_restore, FALSE },
+  { "undo", sk_cmd_undo, FALSE },
+  { "transfers", sk_cmd_transfers, FALSE },
+  { "traffic", sk_cmd_traffic, FALSE },
+  { "diagnostics", sk_cmd_diagnostics, FALSE },
+  { "storage.set", sk_cmd_storage_set, FALSE },
 };
 
 void

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sk-attachments.h"
 #include "sk-known-root.h"
+#include "sk-limits.h"
+#include "sk-options.h"
 
 static void
 flow_storage_free (gpointer data)
@@ -81,6 +83,7 @@ sk_config_storage (SkConfig *self, gint64 row)
 typedef struct
 {
   GPtrArray *storages, *folders, *members;
+  GArray *levels;                /* int: of each storage */
 } Rows;
 
 static gboolean
@@ -91,6 +94,13 @@ read_rows (SkSession *session, gpointer data, GError **error)
   rows->storages = sk_index_storages (session->index);
   rows->folders = sk_index_folders (session->index);
   rows->members = sk_index_members (session->index, error);
+  rows->levels = g_array_new (FALSE, FALSE, sizeof (int));
+  for (guint i = 0; i < rows->storages->len; i++)
+    {
+      int level = (int) CLAMP (sk_option_number (session, SK_SETTING_STORAGE, &((SkStorageRow *) rows->storages->pdata[i])->id, "level"), 1, SK_ZSTD_LEVEL_MAX);
+
+      g_array_append_val (rows->levels, level);
+    }
   return rows->members != NULL;
 }
 
@@ -100,6 +110,7 @@ rows_clear (Rows *rows)
   g_clear_pointer (&rows->storages, g_ptr_array_unref);
   g_clear_pointer (&rows->folders, g_ptr_array_unref);
   g_clear_pointer (&rows->members, g_ptr_array_unref);
+  g_clear_pointer (&rows->levels, g_array_unref);
 }
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Rows, rows_clear)
@@ -116,7 +127,7 @@ store_for (SkSession *session, SkConfig *old, const SkStorageRow *row, GError **
 }
 
 static void
-add_storages (SkSession *session, SkConfig *config, SkConfig *old, GPtrArray *rows)
+add_storages (SkSession *session, SkConfig *config, SkConfig *old, GPtrArray *rows, const GArray *levels)
 {
   for (guint i = 0; i < rows->len; i++)
     {
@@ -139,7 +150,7 @@ add_storages (SkSession *session, SkConfig *config, SkConfig *old, GPtrArray *ro
       storage->id = row->id;
       storage->name = g_strdup (row->name);
       storage->store = store;
-      storage->level = 3;
+      storage->level = g_array_index (levels, int, i);
       g_ptr_array_add (config->storages, storage);
     }
 }
@@ -218,7 +229,7 @@ reload (SkSession *self, GError **error)
     return FALSE;
   read_members (members, rows.members);
   config = config_new (old->keys, members);
-  add_storages (self, config, old, rows.storages);
+  add_storages (self, config, old, rows.storages, rows.levels);
   add_folders (self, config, old, rows.folders);
   g_mutex_lock (&self->lock);
   sk_config_unref (self->config);

@@ -2,6 +2,7 @@
 /* The way down, read top to bottom: sk-down.c (pull, rounds) -> sk-down-plan.c (what to do, from what) -> sk-down-fetch.c (ranges, open, verify)
  * -> sk-down-write.c (files, renames, removals, barrier, base). All state belongs to the down thread. */
 #pragma once
+#include "sk-activity.h"
 #include "sk-flow.h"
 #include "sk-target.h"
 
@@ -56,6 +57,7 @@ struct _SkDown
   SkDownResult *result;          /* of the current round */
   GCancellable *cancellable;
   char *trash_batch;
+  SkActivityPass *pass;          /* of the folder that is being brought to its target */
   GHashTable *bad_packs;         /* SkHash: answered wrongly or not at all in this request; other places are tried (A3 (f)) */
   int busy_until;                /* atomic: seconds of the clock */
   int wanted;                    /* atomic: a wake-up is queued */

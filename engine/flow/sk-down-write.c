@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "sk-merge.h"
 #include "sk-test-hooks.h"
 
 typedef struct
@@ -236,6 +237,27 @@ count_placed (SkDown *self, SkDownItem *item)
   sk_session_count (self->session, &add);
 }
 
+/* What a person sees as done by other devices; what this one wrote itself (a restored version) it has told already. */
+static void
+tell (SkDown *self, SkDownItem *item)
+{
+  const SkNode *node = item->node;
+  SkDeviceId writer = item->entry != NULL ? sk_id_device (&item->entry->writer) : (SkDeviceId) { 0 };
+
+  if (!item->placed || item->action == SK_APPLY_META)
+    return;
+  if (node->target.kind == SK_KIND_NONE && node->base.kind != SK_KIND_DIR)
+    sk_activity_pass_add (self->pass, SK_DID_REMOVE, node, item->path);
+  else if (node->target.kind == SK_KIND_FILE && node->base.kind == SK_KIND_NONE && sk_is_conflict_name (sk_path_name (item->path)))
+    sk_activity_pass_conflict (self->pass, item->path);
+  else if (node->target.kind != SK_KIND_FILE || sk_device_id_equal (&writer, &self->session->who.device))
+    return;
+  else if (item->move_from != NULL)
+    sk_activity_pass_add (self->pass, SK_DID_MOVE, node, item->path);
+  else
+    sk_activity_pass_add (self->pass, node->base.kind == SK_KIND_NONE ? SK_DID_RECEIVE : SK_DID_REPLACE, node, item->path);
+}
+
 static void
 report_failure (SkDown *self, SkFlowFolder *folder, SkDownItem *item)
 {
@@ -286,7 +308,10 @@ end_step (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
   for (guint i = 0; i < items->len; i++)
     {
       if (step.done > 0)
-        count_placed (self, items->pdata[i]);
+        {
+          count_placed (self, items->pdata[i]);
+          tell (self, items->pdata[i]);
+        }
       report_failure (self, folder, items->pdata[i]);
     }
   sk_session_touch_report (self->session);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sk-watch.h"
 
+#include "sk-care.h"
 #include "sk-watcher.h"
 
 #define POLL_BUSY_US (5 * G_USEC_PER_SEC)                         /* RULES C9 */
 #define POLL_IDLE_US (60 * G_USEC_PER_SEC)
 #define REVIVE_US (10 * G_USEC_PER_SEC)                           /* folders and storages that were away */
 #define RESCAN_US (G_GINT64_CONSTANT (24) * 3600 * G_USEC_PER_SEC)
+#define CARE_FIRST_US (G_GINT64_CONSTANT (600) * G_USEC_PER_SEC)   /* not while everything starts */
+#define CARE_US (G_GINT64_CONSTANT (24) * 3600 * G_USEC_PER_SEC)
 #define RESCAN_UNWATCHED_US (G_GINT64_CONSTANT (300) * G_USEC_PER_SEC)
 
 typedef struct
@@ -22,9 +25,9 @@ typedef struct
 struct _SkWatch
 {
   SkSession *session;
-  SkWorker *worker;
+  SkWorker *worker, *care;
   GPtrArray *folders;            /* Watched */
-  SkTimer *poll_timer, *revive_timer, *rescan_timer;
+  SkTimer *poll_timer, *revive_timer, *rescan_timer, *care_timer;
   gint64 poll_us;
 };
 
@@ -202,6 +205,26 @@ on_rescan (gpointer data)
   return G_SOURCE_REMOVE;
 }
 
+/* care thread: it may take minutes, and events go on meanwhile */
+static void
+run_care (gpointer data)
+{
+  SkSession *session = data;
+
+  (void) sk_care_expire (session, session->stopping);
+}
+
+static gboolean
+on_care (gpointer data)
+{
+  SkWatch *self = data;
+
+  g_clear_pointer (&self->care_timer, sk_timer_free);
+  sk_worker_push (self->care, run_care, self->session, NULL);
+  self->care_timer = sk_clock_timer (self->session->clock, sk_worker_context (self->worker), CARE_US, on_care, self);
+  return G_SOURCE_REMOVE;
+}
+
 static void
 on_start (gpointer data)
 {
@@ -213,6 +236,7 @@ on_start (gpointer data)
   self->poll_timer = sk_clock_timer (self->session->clock, context, 1000, on_poll, self);
   self->revive_timer = sk_clock_timer (self->session->clock, context, REVIVE_US, on_revive, self);
   self->rescan_timer = sk_clock_timer (self->session->clock, context, RESCAN_UNWATCHED_US, on_rescan, self);
+  self->care_timer = sk_clock_timer (self->session->clock, context, CARE_FIRST_US, on_care, self);
 }
 
 SkWatch *
@@ -223,6 +247,7 @@ sk_watch_new (SkSession *session)
   self->session = session;
   self->folders = g_ptr_array_new_with_free_func (watched_free);
   self->worker = sk_worker_new ("engine");
+  self->care = sk_worker_new ("care");
   sk_worker_push (self->worker, on_start, self, NULL);
   return self;
 }
@@ -235,6 +260,7 @@ on_stop (gpointer data)
   g_clear_pointer (&self->poll_timer, sk_timer_free);
   g_clear_pointer (&self->revive_timer, sk_timer_free);
   g_clear_pointer (&self->rescan_timer, sk_timer_free);
+  g_clear_pointer (&self->care_timer, sk_timer_free);
   g_ptr_array_set_size (self->folders, 0);
 }
 
@@ -245,6 +271,7 @@ sk_watch_free (SkWatch *self)
     return;
   sk_worker_call (self->worker, on_stop, self);
   sk_worker_stop (self->worker);
+  sk_worker_stop (self->care);
   g_ptr_array_unref (self->folders);
   g_free (self);
 }
