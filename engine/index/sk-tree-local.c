@@ -185,16 +185,17 @@ set_folder (Local *l, SkEntry *entry, GError **error)
   return TRUE;
 }
 
-/* A content change that leaves the mode alone carries the metadata stamp of what it builds on (FORMAT.md). */
+/* A content change that leaves the mode alone carries the newest metadata stamp that is known here (FORMAT.md), with its mode: somebody's chmod
+ * may be known and not yet on this disk. */
 static void
 stamp_metadata (Local *l, SkEntry *entry, const SkVersion *base_version)
 {
   int class = entry->kind == SK_KIND_DIR || (entry->flags & SK_ENTRY_WAS_DIR) != 0;
   const SkModeStamp *stamp = &l->node->mode_stamp[class];
 
-  if (base_version != NULL && entry->mode == l->node->base.mode && stamp->set && stamp->mode == entry->mode
-      && stamp->lamport <= entry->lamport)
+  if (base_version != NULL && entry->mode == l->node->base.mode && stamp->set && stamp->lamport <= entry->lamport)
     {
+      entry->mode = stamp->mode;
       entry->meta_lamport = stamp->lamport;
       entry->meta_writer = stamp->writer;
       return;
