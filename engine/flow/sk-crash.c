@@ -90,12 +90,21 @@ is_torn_write (const SkUpItem *item, const SkNode *node, gint64 found)
          && item->found->stat.mtime == node->target.mtime && is_other_content (item, node->target.content, found);
 }
 
-/* Written since the engine that was cut off began to write, and nothing is left of it. */
+/* Written by this engine since the one that was cut off began to write, and nothing is left of it. What a person here wrote is his. */
 static gboolean
 is_emptied (SkSession *session, const SkUpItem *item, const SkNode *node, gint64 found)
 {
-  return item->blank && node->base.kind == SK_KIND_FILE && node->base.ctime / 1000 >= session->unclean_since - CLOCK_SLACK_US
-         && is_other_content (item, node->base.content, found);
+  g_autoptr(SkVersion) version = NULL;
+  SkDeviceId device;
+
+  if (!item->blank || node->base.kind != SK_KIND_FILE || node->base.version == 0
+      || node->base.ctime / 1000 < session->unclean_since - CLOCK_SLACK_US || !is_other_content (item, node->base.content, found))
+    return FALSE;
+  version = sk_index_version (session->index, node->base.version, NULL);
+  if (version == NULL)
+    return FALSE;
+  device = sk_id_device (&version->entry->writer);
+  return !sk_device_id_equal (&device, &session->who.device);
 }
 
 /* Index thread. */

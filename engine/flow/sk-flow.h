@@ -110,6 +110,7 @@ struct _SkSession
   SkWatch *watcher;
   SkInvites *invites;            /* sk-invite-serve.h */
   GMutex reloading;              /* held while a new config is made, so that an older one never replaces it */
+  GHashTable *root_locks;        /* under reloading: "DEV:INODE" -> descriptor; sk-known-root.c */
   struct _SkAttachments *attachments;    /* under reloading; sk-attachments.h */
   SkWorker *reporter;            /* while an engine runs */
   int report_wanted;             /* atomic */

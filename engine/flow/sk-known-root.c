@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sk-known-root.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 /* Files that are compared when the numbers are new, so many of them per directory, and so many in a hundred that have to be right. */
 #define SAMPLE_FILES 1000u
 #define SAMPLE_PER_DIR 64u
@@ -136,8 +141,46 @@ look_closer (SkSession *session, const SkFolderRow *row, char **why)
   return g_steal_pointer (&root);
 }
 
-SkRoot *
-sk_known_root (SkSession *session, const SkFolderRow *row, const SkFlowFolder *known, char **why)
+static void
+unlock_root (gpointer fd)
+{
+  close (GPOINTER_TO_INT (fd));
+}
+
+/* Two engines on one directory would take each other's work for the person's. The lock is on the directory itself, and ends with the session;
+ * where a file system has no locks there is none. */
+static gboolean
+lock_root (SkSession *session, SkRoot *root, char **why)
+{
+  SkRootNumbers numbers;
+  g_autofree char *key = NULL;
+  int fd;
+
+  sk_root_numbers (root, &numbers);
+  key = g_strdup_printf ("%" G_GUINT64_FORMAT ":%" G_GUINT64_FORMAT, numbers.dev, numbers.ino);
+  if (session->root_locks == NULL)
+    session->root_locks = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, unlock_root);
+  if (g_hash_table_contains (session->root_locks, key))
+    return TRUE;
+  fd = openat (sk_root_fd (root), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0)
+    return TRUE;
+  if (flock (fd, LOCK_EX | LOCK_NB) != 0)
+    {
+      int errnum = errno;
+
+      close (fd);
+      if (errnum != EWOULDBLOCK)
+        return TRUE;
+      *why = g_strdup_printf ("“%s” is in use by another engine of this device; detach it there, or stop that engine", sk_root_path (root));
+      return FALSE;
+    }
+  g_hash_table_insert (session->root_locks, g_steal_pointer (&key), GINT_TO_POINTER (fd));
+  return TRUE;
+}
+
+static SkRoot *
+find_root (SkSession *session, const SkFolderRow *row, const SkFlowFolder *known, char **why)
 {
   g_autoptr(SkRoot) root = NULL;
   g_autoptr(GError) error = NULL;
@@ -170,6 +213,14 @@ sk_known_root (SkSession *session, const SkFolderRow *row, const SkFlowFolder *k
       *why = g_strdup_printf ("“%s” is not there; nothing is deleted, syncing goes on when it is back", row->path);
       return NULL;
     }
+}
+
+SkRoot *
+sk_known_root (SkSession *session, const SkFolderRow *row, const SkFlowFolder *known, char **why)
+{
+  g_autoptr(SkRoot) root = find_root (session, row, known, why);
+
+  return root != NULL && lock_root (session, root, why) ? g_steal_pointer (&root) : NULL;
 }
 
 /* Index thread, in a transaction. */

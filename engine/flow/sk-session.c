@@ -240,6 +240,7 @@ sk_session_close (SkSession *self)
   g_hash_table_unref (self->open_issues);
   sk_clock_unref (self->clock);
   g_clear_pointer (&self->attachments, sk_attachments_free);
+  g_clear_pointer (&self->root_locks, g_hash_table_unref);
   g_clear_pointer (&self->offered, g_array_unref);
   g_mutex_clear (&self->reloading);
   g_mutex_clear (&self->lock);

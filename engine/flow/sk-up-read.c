@@ -63,8 +63,8 @@ read_file (SkUpItem *item, SkSession *session, SkRoot *root)
           item->read_done = TRUE;
           return TRUE;
         }
-      /* Changed within a clock tick of being read: a second change could leave the same numbers (B070). */
       item->blank = sk_crash_is_suspect (session, item);
+      /* Changed within a clock tick of being read: a second change could leave the same numbers (B070). */
       item->unproven = item->found->stat.ctime > (g_get_real_time () - RACY_US) * 1000;
       item->content = empty_content (item, SK_KIND_FILE);
       item->content->size = item->found->stat.size;
