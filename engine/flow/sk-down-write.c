@@ -31,12 +31,23 @@ expected_of (const SkDownItem *item)
 
 /* --- one item, on the disk pool --- */
 
+/* Only a directory, which is empty then, goes beforehand. A file or link is exchanged for what comes in its place: a kill in between would
+ * leave an empty name, which the next scan takes for a removal by the person. */
+static gboolean
+make_room (SkDown *down, SkRoot *root, SkDownItem *item, const SkStat **expected)
+{
+  *expected = expected_of (item);
+  if (item->action != SK_APPLY_REPLACE_KIND || item->node->base.kind != SK_KIND_DIR)
+    return TRUE;
+  *expected = NULL;
+  return sk_target_remove (root, item->path, &item->expected, down->trash_batch, &item->error);
+}
+
 static gboolean
 make_directory (SkDown *down, SkRoot *root, SkDownItem *item)
 {
-  if (item->action == SK_APPLY_REPLACE_KIND
-      && !sk_target_remove (root, item->path, &item->expected, down->trash_batch, &item->error))
-    return FALSE;
+  if (item->action == SK_APPLY_REPLACE_KIND)
+    return sk_target_mkdir_over (root, item->path, item->node->target.mode, &item->expected, down->trash_batch, &item->out, &item->error);
   return sk_target_mkdir (root, item->path, item->node->target.mode, &item->out, &item->error);
 }
 
@@ -79,16 +90,12 @@ join_chunks (const SkDownItem *item)
 static gboolean
 write_file (SkDown *down, SkRoot *root, SkDownItem *item)
 {
-  const SkStat *expected = expected_of (item);
+  const SkStat *expected;
   SkMeta meta;
 
   meta_of (item, &meta);
-  if (item->action == SK_APPLY_REPLACE_KIND)
-    {
-      if (!sk_target_remove (root, item->path, &item->expected, down->trash_batch, &item->error))
-        return FALSE;
-      expected = NULL;
-    }
+  if (!make_room (down, root, item, &expected))
+    return FALSE;
   if (item->partial != NULL)
     {
       gboolean ok = sk_target_place (root, item->partial, item->path, expected, &meta, TRUE, down->trash_batch, &item->out, &item->error);
@@ -109,14 +116,10 @@ write_file (SkDown *down, SkRoot *root, SkDownItem *item)
 static gboolean
 make_link (SkDown *down, SkRoot *root, SkDownItem *item)
 {
-  const SkStat *expected = expected_of (item);
+  const SkStat *expected;
 
-  if (item->action == SK_APPLY_REPLACE_KIND)
-    {
-      if (!sk_target_remove (root, item->path, &item->expected, down->trash_batch, &item->error))
-        return FALSE;
-      expected = NULL;
-    }
+  if (!make_room (down, root, item, &expected))
+    return FALSE;
   return sk_target_symlink (root, item->path, item->entry->symlink, expected, item->node->target.mtime, down->trash_batch, &item->out, &item->error);
 }
 

@@ -296,7 +296,7 @@ sk_swap_replace (SkRoot *root, const SkSpot *own, const SkSpot *to, const SkSpot
                  const SkStat *expected, SkStat *old, int *errnum)
 {
   SkSwapResult result;
-  SkStat before;
+  SkStat before, ours;
 
   *errnum = ESTALE;
   if (!sk_spot_is (to, expected, &before))
@@ -310,7 +310,7 @@ sk_swap_replace (SkRoot *root, const SkSpot *own, const SkSpot *to, const SkSpot
   result = replace_by_exchange (root, own, to, slot, &before, old, errnum);
   if (result != SK_SWAP_KEPT || !is_refusal (*errnum))
     return result;
-  if (before.kind != SK_KIND_DIR)
+  if (before.kind != SK_KIND_DIR && look (own, &ours) && ours.kind != SK_KIND_DIR)
     {
       result = replace_by_link (root, own, to, slot, &before, old, errnum);
       if (result != SK_SWAP_KEPT || (!is_refusal (*errnum) && *errnum != EMLINK))

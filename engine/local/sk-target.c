@@ -432,6 +432,42 @@ sk_target_mkdir (SkRoot *root, const char *path, guint32 mode, SkStat *out, GErr
 }
 
 gboolean
+sk_target_mkdir_over (SkRoot *root, const char *path, guint32 mode, const SkStat *expected,
+                      const char *trash_batch, SkStat *out, GError **error)
+{
+  g_auto(Change) change = { .to.dir = -1, .slot.dir = -1 };
+  g_auto(Fd) tmp = { -1 }, made = { -1 };
+  SkSwapResult result;
+  char name[OWN_NAME_SIZE];
+
+  if (!change_begin_replacing (&change, root, path, expected, trash_batch, error))
+    return FALSE;
+  tmp.fd = sk_dirs_open_own (root, SK_OWN_TMP, error);
+  if (tmp.fd < 0)
+    return FALSE;
+  own_name (name);
+  if (mkdirat (tmp.fd, name, 0700) != 0)
+    return sk_write_fail (error, root, errno, "make the folder", path);
+  made.fd = openat (tmp.fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (made.fd < 0 || (fchmod (made.fd, mode & 07777) != 0 && sk_root_abilities (root)->modes))
+    {
+      int errnum = errno;
+
+      unlinkat (tmp.fd, name, AT_REMOVEDIR);
+      return sk_write_fail (error, root, errnum, "set the permissions of", path);
+    }
+  result = change_install (&change, &(SkSpot) { tmp.fd, name }, expected, error);
+  if (result == SK_SWAP_KEPT)
+    unlinkat (tmp.fd, name, AT_REMOVEDIR);
+  if (result != SK_SWAP_DONE)
+    return FALSE;
+  if (!sk_stat_at (made.fd, "", out))
+    return sk_write_fail (error, root, errno, "look at", path);
+  sk_barrier_add_dir (root, made.fd);
+  return TRUE;
+}
+
+gboolean
 sk_target_set_meta (SkRoot *root, const char *path, const SkStat *expected, const SkMeta *meta,
                     SkStat *out, GError **error)
 {

@@ -39,6 +39,9 @@ gboolean sk_target_symlink (SkRoot *root, const char *path, const char *link, co
                             const char *trash_batch, SkStat *out, GError **error);
 /* Missing parents are made too (0755). An existing directory is success. */
 gboolean sk_target_mkdir (SkRoot *root, const char *path, guint32 mode, SkStat *out, GError **error);
+/* A new directory in the place of the file or link that is @expected there and goes to the trash, in one step where possible. */
+gboolean sk_target_mkdir_over (SkRoot *root, const char *path, guint32 mode, const SkStat *expected, const char *trash_batch, SkStat *out,
+                               GError **error);
 gboolean sk_target_set_meta (SkRoot *root, const char *path, const SkStat *expected, const SkMeta *meta, SkStat *out, GError **error);
 /* Moves what this device has instead of writing it again: RENAME_NOREPLACE (or EXCHANGE over @expected_to). */
 gboolean sk_target_rename(SkRoot *root, const char *from, const SkStat *expected_from, const char *to, const SkStat *expected_to,

@@ -234,6 +234,35 @@ test_replaces_directory (void)
     }
 }
 
+/* What is replaced is kept, and what is not as expected stays. */
+static void
+test_directory_over_file (void)
+{
+  for (guint way = 0; way < 3; way++)
+    {
+      g_autoptr(Tree) tree = tree_new_prepared ();
+      g_autoptr(GError) error = NULL;
+      SkStat old = given (tree, "d/f", "old"), out, there;
+
+      sk_write_hooks.refuse_flags = way > 0;
+      sk_write_hooks.refuse_links = way > 1;
+      tree_text (tree, "d/f", "saved since");
+      g_assert_false (sk_target_mkdir_over (tree->root, "d/f", 0750, &old, BATCH, &out, &error));
+      assert_code (error, SK_ERROR_CHANGED, "d/f");
+      assert_text (tree, "d/f", "saved since");
+      old = tree_stat (tree, "d/f");
+      g_assert_true (sk_target_mkdir_over (tree->root, "d/f", 0750, &old, BATCH, &out, &error));
+      g_assert_no_error (error);
+      there = tree_stat (tree, "d/f");
+      g_assert_cmpint (there.kind, ==, SK_KIND_DIR);
+      g_assert_cmpuint (there.mode, ==, 0750);
+      g_assert_cmpuint (there.ino, ==, out.ino);
+      assert_trash (tree, "d/f", "saved since");
+      assert_tmp_empty (tree);
+      sk_write_hooks.refuse_flags = sk_write_hooks.refuse_links = FALSE;
+    }
+}
+
 /* ---- metadata ---- */
 
 static void
@@ -537,6 +566,7 @@ main (int argc, char **argv)
   g_test_add_func ("/target/sit-B166/hard-link", test_hard_link);
   g_test_add_func ("/target/mkdir", test_mkdir);
   g_test_add_func ("/target/replaces-directory", test_replaces_directory);
+  g_test_add_func ("/target/directory-over-file", test_directory_over_file);
   g_test_add_func ("/target/meta", test_meta);
   g_test_add_func ("/target/unreadable", test_unreadable);
   g_test_add_func ("/target/xattrs", test_xattrs);
