@@ -272,6 +272,39 @@ test_members_gone (void)
   assert_file (b, "late", "late");
 }
 
+/* Nothing but keys and config is left: adding the storage again finds everything that is in it. */
+static void
+test_storage_again (void)
+{
+  static const char *const names[] = { "members.bin", "attachments.json" };
+  g_autofree char *a = NULL, *b = NULL, *home = NULL, *state = NULL;
+  g_autoptr(SkGuests) guests = share (&a, &b);
+  g_autoptr(GVariant) added = NULL;
+  gboolean is_new = TRUE;
+
+  lose_database (guests, 1);
+  home = sk_guests_home (guests, 1);
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    {
+      g_autofree char *path = g_build_filename (home, names[i], NULL);
+
+      g_assert_cmpint (g_unlink (path), ==, 0);
+    }
+  sk_guests_open (guests, 1, NULL, FALSE);
+  g_assert_cmpuint (sk_guests_count_devices (guests, 1), ==, 0);
+  added = sk_guests_run (guests, 1, "storage.add", "{'name': <'again'>, 'uri': <%s>}", guests->storage);
+  g_assert_true (g_variant_lookup (added, "new", "b", &is_new));
+  g_assert_false (is_new);
+  g_assert_cmpuint (sk_guests_count_devices (guests, 1), ==, 2);
+  attach (guests, 1, b);
+  state = folder_value (guests, 1, "path");
+  g_assert_cmpstr (state, ==, b);
+  sk_put_file (a, "late", "late", -1);
+  sk_guests_sync (guests, 0);
+  sk_guests_sync (guests, 1);
+  assert_file (b, "late", "late");
+}
+
 /* A damaged list is kept aside and told, and the engine starts. */
 static void
 test_damaged (void)
@@ -388,6 +421,7 @@ main (int argc, char **argv)
   g_test_add_func ("/attachments/rule-a6/lost-database", test_lost);
   g_test_add_func ("/attachments/members-without-a-storage", test_members);
   g_test_add_func ("/attachments/members-out-of-the-storage", test_members_gone);
+  g_test_add_func ("/attachments/storage-added-again", test_storage_again);
   g_test_add_func ("/attachments/damaged-list-is-set-aside", test_damaged);
   g_test_add_func ("/attachments/newer-list-is-refused", test_too_new);
   g_test_add_func ("/attachments/written-when-changed", test_written);
