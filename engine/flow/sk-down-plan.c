@@ -173,8 +173,12 @@ load_target (SkSession *session, SkDownItem *item, GError **error)
 }
 
 static guint32
-hold_for (Plan *plan, const char *path, gboolean is_dir)
+hold_for (Plan *plan, const char *path, const SkNode *node)
 {
+  gboolean is_dir = (node->target.kind != SK_KIND_NONE ? node->target.kind : node->base.kind) == SK_KIND_DIR;
+
+  if (node->target.kind == SK_KIND_SYMLINK && !sk_root_abilities (plan->folder->root)->symlinks)
+    return SK_HOLD_UNSUPPORTED;
   if (!sk_only_match ((const char *const *) plan->folder->only, path, is_dir))
     return SK_HOLD_NOT_SELECTED;
   return plan->ignore != NULL && sk_ignore_match (plan->ignore, path, is_dir) ? SK_HOLD_IGNORED : 0;
@@ -191,7 +195,7 @@ plan_node (SkSession *session, Plan *plan, const SkNode *dirty, GError **error)
 
   if (path == NULL)
     return FALSE;
-  hold.hold = hold_for (plan, path, (dirty->target.kind != SK_KIND_NONE ? dirty->target.kind : dirty->base.kind) == SK_KIND_DIR);
+  hold.hold = hold_for (plan, path, dirty);
   if (hold.hold != 0)
     {
       g_array_append_val (plan->holds, hold);
@@ -267,7 +271,7 @@ static gboolean
 release_holds (SkSession *session, gpointer data, GError **error)
 {
   ReleaseCall *call = data;
-  const guint32 mask = SK_HOLD_NOT_SELECTED | SK_HOLD_IGNORED;
+  const guint32 mask = SK_HOLD_NOT_SELECTED | SK_HOLD_IGNORED | SK_HOLD_UNSUPPORTED;
   g_autofree char *key = g_strdup_printf ("held-by:%" G_GINT64_FORMAT, call->folder);
   g_autoptr(GBytes) old = sk_index_get (session->index, key);
   g_autoptr(GBytes) now = g_bytes_new_static (call->rules, strlen (call->rules));
@@ -299,11 +303,27 @@ sk_down_release_holds (SkDown *self, SkFlowFolder *folder)
 
   /* Rules that cannot be looked at are others, in any case. */
   (void) sk_root_stat (folder->root, ".skerryignore", &stat, NULL);
-  rules = g_strdup_printf ("%" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT " %" G_GINT64_FORMAT " %" G_GINT64_FORMAT "\n%s", stat.ino, stat.size, stat.mtime,
-                           stat.ctime, only);
+  rules = g_strdup_printf ("%" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT " %" G_GINT64_FORMAT " %" G_GINT64_FORMAT " %d\n%s", stat.ino, stat.size, stat.mtime,
+                           stat.ctime, sk_root_abilities (folder->root)->symlinks, only);
   call.rules = rules;
   if (!sk_session_transact (self->session, release_holds, &call, &error))
     g_message ("“%s”: %s", folder->name, error->message);
+}
+
+/* Links on a file system that has none: not here, and nowhere else less for that (A14). */
+static void
+tell_unsupported (SkDown *self, SkFlowFolder *folder, const GArray *holds)
+{
+  g_autofree char *key = g_strdup_printf ("unsupported:%" G_GINT64_FORMAT, folder->row);
+  guint n = 0;
+
+  for (guint i = 0; i < holds->len; i++)
+    n += (g_array_index (holds, Hold, i).hold & SK_HOLD_UNSUPPORTED) != 0;
+  if (n > 0)
+    sk_session_raise (self->session, key, "not-synced", folder->row, NULL,
+                      "The disk of “%s” cannot hold links: they are left out here, and stay as they are on the other devices", folder->name);
+  else if (sk_root_abilities (folder->root)->symlinks)
+    sk_session_settle_issue (self->session, key);
 }
 
 GPtrArray *
@@ -318,5 +338,6 @@ sk_down_plan (SkDown *self, SkFlowFolder *folder, gint64 *after, GError **error)
   if (!sk_session_index (self->session, plan_window, &plan, error)
       || (holds->len > 0 && !sk_session_transact (self->session, set_holds, holds, error)))
     return NULL;
+  tell_unsupported (self, folder, holds);
   return g_steal_pointer (&items);
 }

@@ -169,6 +169,14 @@ is_left_out (SkUpFolder *folder, const char *path, gboolean is_dir)
          || (folder->flow != NULL && !sk_only_match ((const char *const *) folder->flow->only, path, is_dir));
 }
 
+/* A link whose disk became one without links. */
+static gboolean
+cannot_be_here (const SkUpFolder *folder, const SkFound *found)
+{
+  return found->base_kind == SK_KIND_SYMLINK && folder->flow != NULL && folder->flow->root != NULL
+         && !sk_root_abilities (folder->flow->root)->symlinks;
+}
+
 static void
 add_gone (SkUpFolder *folder, GPtrArray *gone)
 {
@@ -176,7 +184,7 @@ add_gone (SkUpFolder *folder, GPtrArray *gone)
     {
       SkFound *found = gone->pdata[i];
 
-      if (is_left_out (folder, found->path, found->base_kind == SK_KIND_DIR))
+      if (is_left_out (folder, found->path, found->base_kind == SK_KIND_DIR) || cannot_be_here (folder, found))
         continue;
       g_ptr_array_add (folder->gone, found);
       gone->pdata[i] = NULL;

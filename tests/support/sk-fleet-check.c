@@ -261,6 +261,7 @@ struct _SkFlaky
   char *put_prefix, *get_prefix;
   guint puts, gets, failed;
   int put_code, get_code;
+  gboolean lose;                 /* puts that are to fail are carried out */
 };
 
 #define SK_TYPE_FLAKY (sk_flaky_get_type ())
@@ -291,10 +292,29 @@ put_done (GObject *source, GAsyncResult *result, gpointer data)
   g_autoptr(GTask) task = data;
   GError *error = NULL;
 
-  if (sk_store_put_finish (SK_STORE (source), result, &error))
-    g_task_return_boolean (task, TRUE);
-  else
+  if (!sk_store_put_finish (SK_STORE (source), result, &error))
     g_task_return_error (task, error);
+  else if (GPOINTER_TO_INT (g_task_get_task_data (task)))
+    g_task_return_new_error (task, SK_ERROR, SK_ERROR_IO, "the answer was lost");
+  else
+    g_task_return_boolean (task, TRUE);
+}
+
+/* The object arrives, its writer does not hear of it. */
+static gboolean
+loses_answer (SkFlaky *self, const char *name)
+{
+  gboolean lose;
+
+  g_mutex_lock (&self->lock);
+  lose = self->lose && self->puts > 0 && g_str_has_prefix (name, self->put_prefix);
+  if (lose)
+    {
+      self->puts--;
+      self->failed++;
+    }
+  g_mutex_unlock (&self->lock);
+  return lose;
 }
 
 static void
@@ -302,8 +322,11 @@ flaky_put (SkStore *store, const char *name, GBytes *data, SkPutFlags flags, GTa
 {
   SkFlaky *self = SK_FLAKY (store);
 
-  if (!must_fail (self, name, self->put_prefix, &self->puts, self->put_code, task))
-    sk_store_put_async (self->real, name, data, flags, g_task_get_cancellable (task), put_done, g_object_ref (task));
+  if (loses_answer (self, name))
+    g_task_set_task_data (task, GINT_TO_POINTER (TRUE), NULL);
+  else if (!self->lose && must_fail (self, name, self->put_prefix, &self->puts, self->put_code, task))
+    return;
+  sk_store_put_async (self->real, name, data, flags, g_task_get_cancellable (task), put_done, g_object_ref (task));
 }
 
 static void
@@ -426,8 +449,16 @@ fail (SkFlaky *self, char **prefix, guint *n, int *code, const char *new_prefix,
 }
 
 void
+sk_flaky_lose_answers (SkFlaky *self, const char *prefix, guint n)
+{
+  self->lose = TRUE;
+  fail (self, &self->put_prefix, &self->puts, &self->put_code, prefix, n, SK_ERROR_IO);
+}
+
+void
 sk_flaky_fail_puts (SkFlaky *self, const char *prefix, guint n, int code)
 {
+  self->lose = FALSE;
   fail (self, &self->put_prefix, &self->puts, &self->put_code, prefix, n, code);
 }
 

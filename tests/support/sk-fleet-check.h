@@ -41,4 +41,6 @@ typedef struct _SkFlaky SkFlaky;
 SkFlaky *sk_fleet_make_flaky (SkFleet *fleet, guint i);           /* lives as long as the session of the device */
 void sk_flaky_fail_puts (SkFlaky *self, const char *prefix, guint n, int code);
 void sk_flaky_fail_gets (SkFlaky *self, const char *prefix, guint n, int code);
+/* The next @n puts are carried out and fail nevertheless. */
+void sk_flaky_lose_answers (SkFlaky *self, const char *prefix, guint n);
 guint sk_flaky_failed (SkFlaky *self);                            /* how many failed so far */
