@@ -16,7 +16,7 @@ describe (SkModel *self, guint i, const SkModelSync *how, const SkModelSynced *s
     g_string_append (text, " without the storage");
   if (how->kill_stage != NULL)
     g_string_append_printf (text, synced->killed ? ", killed at %s %u" : ", not reached: %s %u", how->kill_stage, how->kill_at);
-  if (synced->raced)
+  if (synced->raced != NULL)
     g_string_append_printf (text, ", at %s %u %s written %s (%zu)", how->race_stage, how->race_at, how->race_path,
                             how->race_in_place ? "in place" : "anew", g_bytes_get_size (how->race_bytes));
   if (*synced->said != '\0')
@@ -29,26 +29,28 @@ void
 sk_model_checked_sync (SkModel *self, guint i, const SkModelSync *how, SkModelSynced *out)
 {
   g_autoptr(GHashTable) before = sk_model_collect (self, i, FALSE);
-  SkModelContent *overwritten = how->race_stage != NULL ? sk_model_content_at (self, i, how->race_path) : NULL;
   g_autoptr(GHashTable) after = NULL;
   GHashTableIter iter;
   gpointer key;
 
   sk_model_sync (self, i, how, out);
   describe (self, i, how, out);
-  if (out->raced)
+  if (out->raced != NULL)
     {
+      SkModelContent *overwritten = g_hash_table_lookup (self->contents, out->raced);
+
       self->counts->races++;
       self->counts->operations++;
-      sk_model_note_written (self, how->race_path);
-      overwritten->let_go = TRUE;
-      g_hash_table_remove (before, overwritten->key);
+      sk_model_note_written (self, i, how->race_path);
+      /* NULL: the engine had brought it there just before. */
+      if (overwritten != NULL)
+        overwritten->let_go = TRUE;
+      g_hash_table_remove (before, out->raced);
     }
   after = sk_model_collect (self, i, TRUE);
-  if (out->raced)
+  if (out->raced != NULL)
     {
-      g_autofree char *hash = g_compute_checksum_for_bytes (G_CHECKSUM_SHA1, how->race_bytes);
-      g_autofree char *written = g_strconcat ("f", hash, NULL);
+      g_autofree char *written = sk_model_key (FALSE, g_bytes_get_data (how->race_bytes, NULL), g_bytes_get_size (how->race_bytes));
 
       if (!g_hash_table_contains (after, written))
         sk_model_fail (self, "what a person wrote at %s while device %u synced is neither there nor in the trash", how->race_path, i);
@@ -92,7 +94,7 @@ come_to_rest (SkModel *self)
 
           sk_model_checked_sync (self, i, &plain, &synced);
           clean &= synced.clean;
-          g_free (synced.said);
+          sk_model_synced_clear (&synced);
         }
       for (guint i = 0; i < SK_MODEL_DEVICES; i++)
         {
@@ -146,11 +148,13 @@ check_equal (SkModel *self)
     }
 }
 
-/* A path that a person last wrote, and did not remove, is there; what stands there is told by the contents. */
+/* What a person last wrote to a path, and nobody removed, is there, or its content has another name (it lost this one to a directory, or to a
+ * deletion that was made elsewhere at the same time). */
 static void
 check_paths (SkModel *self)
 {
   g_autoptr(GPtrArray) items = sk_model_list (self->roots[0]);
+  g_autoptr(GHashTable) tree = sk_model_collect (self, 0, FALSE);
   g_autoptr(GHashTable) there = g_hash_table_new (g_str_hash, g_str_equal);
   GHashTableIter iter;
   gpointer path, value;
@@ -162,8 +166,14 @@ check_paths (SkModel *self)
     }
   g_hash_table_iter_init (&iter, self->last);
   while (g_hash_table_iter_next (&iter, &path, &value))
-    if (((SkModelLast *) value)->written && !g_hash_table_contains (there, path))
-      sk_model_fail (self, "%s is gone, although nobody removed it since operation %u", (char *) path, ((SkModelLast *) value)->operation);
+    {
+      const SkModelLast *last = value;
+      const SkModelContent *content = last->key != NULL ? g_hash_table_lookup (self->contents, last->key) : NULL;
+
+      if (last->written && !g_hash_table_contains (there, path)
+          && (content == NULL || (!content->let_go && !g_hash_table_contains (tree, content->key))))
+        sk_model_fail (self, "%s is gone, although nobody removed it since operation %u", (char *) path, last->operation);
+    }
 }
 
 static void

@@ -15,6 +15,7 @@
 #include "sk-test-hooks.h"
 
 #define FOLDER "f"
+#define RACED "raced "
 #define CHILD_S 120              /* longer than any sync takes on a machine with much else to do */
 
 typedef void (*ChildFunc) (SkModel *self, int out, gpointer data);
@@ -62,6 +63,14 @@ listen_to (SkModel *self, pid_t child, int in)
   return said;
 }
 
+/* What an engine tells about kills and lost databases is no news here. */
+static void
+log_quietly (const char *domain, GLogLevelFlags level, const char *message, gpointer data)
+{
+  if ((level & G_LOG_LEVEL_MASK) <= G_LOG_LEVEL_WARNING)
+    g_log_default_handler (domain, level, message, data);
+}
+
 /* Runs @func in a process of its own. Returns what it said; *@status as from waitpid. */
 static char *
 in_child (SkModel *self, ChildFunc func, gpointer data, int *status)
@@ -77,6 +86,7 @@ in_child (SkModel *self, ChildFunc func, gpointer data, int *status)
   if (child == 0)
     {
       close (pipes[0]);
+      g_log_set_default_handler (log_quietly, NULL);
       func (self, pipes[1], data);
       _exit (0);
     }
@@ -140,14 +150,17 @@ static struct
 static void
 save_in_between (const char *stage)
 {
-  g_autofree char *full = NULL;
+  g_autofree char *full = NULL, *old = NULL, *key = NULL;
+  gsize len;
 
   if (!g_str_equal (stage, race.how->race_stage) || (guint) g_atomic_int_add (&race.passed, 1) + 1 != race.how->race_at)
     return;
   full = g_build_filename (race.root, race.how->race_path, NULL);
-  if (g_file_test (full, G_FILE_TEST_IS_REGULAR) && !g_file_test (full, G_FILE_TEST_IS_SYMLINK)
-      && sk_model_write (race.root, race.how->race_path, race.how->race_bytes, race.how->race_in_place))
-    say (race.out, "raced\n");
+  if (!g_file_test (full, G_FILE_TEST_IS_REGULAR) || g_file_test (full, G_FILE_TEST_IS_SYMLINK) || !g_file_get_contents (full, &old, &len, NULL))
+    return;
+  key = sk_model_key (FALSE, old, len);
+  if (sk_model_write (race.root, race.how->race_path, race.how->race_bytes, race.how->race_in_place))
+    say (race.out, RACED "%s\n", key);
 }
 
 static void
@@ -272,6 +285,13 @@ sync_now (SkModel *self, int out, gpointer data)
 }
 
 void
+sk_model_synced_clear (SkModelSynced *self)
+{
+  g_free (self->raced);
+  g_free (self->said);
+}
+
+void
 sk_model_sync (SkModel *self, guint i, const SkModelSync *how, SkModelSynced *out)
 {
   SyncCall call = { .device = i, .how = how };
@@ -289,10 +309,12 @@ sk_model_sync (SkModel *self, guint i, const SkModelSync *how, SkModelSynced *ou
   out->killed = WIFSIGNALED (status) && WTERMSIG (status) == SIGKILL && how->kill_stage != NULL;
   if (status != 0 && !out->killed)
     sk_model_fail (self, "device %u ended with status %d: %s", i, status, said);
-  if (g_str_has_prefix (said, "raced\n"))
+  if (g_str_has_prefix (said, RACED))
     {
-      out->raced = TRUE;
-      memmove (said, said + strlen ("raced\n"), strlen (said) - strlen ("raced\n") + 1);
+      char *end = strchr (said, '\n') + 1;
+
+      out->raced = g_strndup (said + strlen (RACED), (gsize) (end - 1 - said) - strlen (RACED));
+      memmove (said, end, strlen (end) + 1);
     }
   out->clean = !out->killed && !how->no_storage && *said == '\0';
 }

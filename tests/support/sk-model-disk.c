@@ -69,12 +69,20 @@ sk_model_list (const char *root)
   return out;
 }
 
+char *
+sk_model_key (gboolean is_link, const void *data, gsize len)
+{
+  g_autofree char *hash = g_compute_checksum_for_data (G_CHECKSUM_SHA1, data, len);
+
+  return g_strdup_printf ("%c%s", is_link ? 'l' : 'f', hash);
+}
+
 static SkModelContent *
 content_of (SkModel *self, const char *full, const char *shown)
 {
   struct stat st;
   g_autofree char *data = NULL;
-  g_autofree char *hash = NULL, *key = NULL;
+  g_autofree char *key = NULL;
   SkModelContent *content;
   gboolean is_link;
   gsize len = 0;
@@ -94,8 +102,7 @@ content_of (SkModel *self, const char *full, const char *shown)
       sk_model_fail (self, "%s cannot be read", full);
       return NULL;
     }
-  hash = g_compute_checksum_for_data (G_CHECKSUM_SHA1, (const guchar *) data, len);
-  key = g_strdup_printf ("%c%s", is_link ? 'l' : 'f', hash);
+  key = sk_model_key (is_link, data, len);
   content = g_hash_table_lookup (self->contents, key);
   if (content != NULL)
     return content;

@@ -14,19 +14,21 @@
 /* --- books --- */
 
 static void
-note (SkModel *self, const char *path, gboolean written)
+note (SkModel *self, guint i, const char *path, gboolean written)
 {
   SkModelLast *last = g_new0 (SkModelLast, 1);
+  SkModelContent *content = written ? sk_model_content_at (self, i, path) : NULL;
 
   last->written = written;
+  last->key = content != NULL ? content->key : NULL;
   last->operation = self->operation;
   g_hash_table_replace (self->last, g_strdup (path), last);
 }
 
 void
-sk_model_note_written (SkModel *self, const char *path)
+sk_model_note_written (SkModel *self, guint i, const char *path)
 {
-  note (self, path, TRUE);
+  note (self, i, path, TRUE);
 }
 
 static void
@@ -50,10 +52,10 @@ note_gone (SkModel *self, guint i, const char *path)
       g_autofree char *inner = g_strdup_printf ("%s/%s", path, ((SkModelItem *) below->pdata[k])->path);
 
       let_go (self, i, inner);
-      note (self, inner, FALSE);
+      note (self, i, inner, FALSE);
     }
   let_go (self, i, path);
-  note (self, path, FALSE);
+  note (self, i, path, FALSE);
 }
 
 /* After @from became @to. */
@@ -68,11 +70,11 @@ note_moved (SkModel *self, guint i, const char *from, const char *to)
       const char *inner = ((SkModelItem *) below->pdata[k])->path;
       g_autofree char *old = g_strdup_printf ("%s/%s", from, inner), *new = g_strdup_printf ("%s/%s", to, inner);
 
-      note (self, old, FALSE);
-      note (self, new, TRUE);
+      note (self, i, old, FALSE);
+      note (self, i, new, TRUE);
     }
-  note (self, from, FALSE);
-  note (self, to, TRUE);
+  note (self, i, from, FALSE);
+  note (self, i, to, TRUE);
 }
 
 /* --- choices --- */
@@ -184,7 +186,7 @@ create_file (SkModel *self, guint i)
   if (path == NULL || !sk_model_write (self->roots[i], path, bytes, TRUE))
     return FALSE;
   sk_model_trace (self, "create %s (%zu)", path, g_bytes_get_size (bytes));
-  note (self, path, TRUE);
+  note (self, i, path, TRUE);
   return TRUE;
 }
 
@@ -201,7 +203,7 @@ rewrite (SkModel *self, guint i)
   if (!sk_model_write (self->roots[i], path, bytes, in_place))
     return FALSE;
   sk_model_trace (self, "%s %s (%zu)", in_place ? "write" : "save", path, g_bytes_get_size (bytes));
-  note (self, path, TRUE);
+  note (self, i, path, TRUE);
   return TRUE;
 }
 
@@ -230,7 +232,7 @@ edit_part (SkModel *self, guint i)
   if (!ok)
     return FALSE;
   sk_model_trace (self, "%s %s", what == 0 ? "append to" : what == 1 ? "truncate" : "write into", path);
-  note (self, path, TRUE);
+  note (self, i, path, TRUE);
   return TRUE;
 }
 
@@ -287,8 +289,8 @@ exchange (SkModel *self, guint i)
   if (g_rename (full, aside) != 0 || g_rename (other, full) != 0 || g_rename (aside, other) != 0)
     return FALSE;
   sk_model_trace (self, "exchange %s and %s", a, b);
-  note (self, a, TRUE);
-  note (self, b, TRUE);
+  note (self, i, a, TRUE);
+  note (self, i, b, TRUE);
   return TRUE;
 }
 
@@ -301,7 +303,7 @@ copy (SkModel *self, guint i)
   if (content == NULL || to == NULL || !sk_model_write (self->roots[i], to, content->data, TRUE))
     return FALSE;
   sk_model_trace (self, "copy %s -> %s", from, to);
-  note (self, to, TRUE);
+  note (self, i, to, TRUE);
   return TRUE;
 }
 
@@ -350,7 +352,7 @@ make_link (SkModel *self, guint i, const char *path)
 
   if (symlink (target, full) != 0)
     return FALSE;
-  note (self, path, TRUE);
+  note (self, i, path, TRUE);
   return TRUE;
 }
 
@@ -376,7 +378,7 @@ create_dir (SkModel *self, guint i)
   if (g_mkdir (full, 0755) != 0)
     return FALSE;
   sk_model_trace (self, "mkdir %s", path);
-  note (self, path, TRUE);
+  note (self, i, path, TRUE);
   return TRUE;
 }
 
@@ -400,7 +402,7 @@ change_kind (SkModel *self, guint i)
       sk_model_trace (self, "directory instead of %s, with %s", path, inner);
       if (g_mkdir (full, 0755) != 0 || !sk_model_write (self->roots[i], inner, bytes, TRUE))
         return FALSE;
-      note (self, inner, TRUE);
+      note (self, i, inner, TRUE);
     }
   else if (up_to (self, 2) == 0)
     {
@@ -413,7 +415,7 @@ change_kind (SkModel *self, guint i)
       if (!sk_model_write (self->roots[i], path, bytes, TRUE))
         return FALSE;
     }
-  note (self, path, TRUE);
+  note (self, i, path, TRUE);
   return TRUE;
 }
 
@@ -493,7 +495,7 @@ sk_model_begin (SkModel *self, guint files)
       g_autofree char *full = g_build_filename (self->roots[0], dirs[i], NULL);
 
       g_mkdir (full, 0755);
-      note (self, dirs[i], TRUE);
+      note (self, 0, dirs[i], TRUE);
     }
   for (guint i = 0; i < files; i++)
     {

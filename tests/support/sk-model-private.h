@@ -19,6 +19,7 @@ typedef struct
 typedef struct
 {
   gboolean written;              /* else removed or moved away */
+  const char *key;               /* the content that was written; NULL: a directory */
   guint operation;
 } SkModelLast;
 
@@ -57,6 +58,8 @@ void sk_model_content_free (SkModelContent *self);
 GPtrArray *sk_model_list (const char *root);
 /* Set of the keys (owned by self->contents) of what lies on device @i: files and links of the tree, of the trash with @with_trash. */
 GHashTable *sk_model_collect (SkModel *self, guint i, gboolean with_trash);
+/* Key of a content, (transfer full). */
+char *sk_model_key (gboolean is_link, const void *data, gsize len);
 /* The content at @path of device @i, or NULL when that is no file or link. */
 SkModelContent *sk_model_content_at (SkModel *self, guint i, const char *path);
 /* "kind mode mtime content" per path, sorted: what has to be equal. */
@@ -72,7 +75,7 @@ void sk_model_begin (SkModel *self, guint files);
 GBytes *sk_model_bytes (SkModel *self);
 /* A person writes at @path, in place or by renaming a new file over it. FALSE when that fails. */
 gboolean sk_model_write (const char *root, const char *path, GBytes *bytes, gboolean in_place);
-void sk_model_note_written (SkModel *self, const char *path);
+void sk_model_note_written (SkModel *self, guint i, const char *path);
 
 /* --- sk-model-device.c --- */
 typedef struct
@@ -89,12 +92,13 @@ typedef struct
 typedef struct
 {
   gboolean killed;
-  gboolean raced;
+  char *raced;                   /* key of the content that was overwritten in the middle; NULL: nothing was */
   gboolean clean;                /* came to the end, nothing failed */
   char *said;                    /* failures and issues, a line each; "" when there are none */
 } SkModelSynced;
 /* Makes the devices and the folder they share. */
 gboolean sk_model_make_devices (SkModel *self);
+void sk_model_synced_clear (SkModelSynced *self);
 void sk_model_sync (SkModel *self, guint i, const SkModelSync *how, SkModelSynced *out);
 /* Removes from @missing (key -> SkModelContent) what the history of device @i holds, with all chunks in a storage. */
 void sk_model_find_versions (SkModel *self, guint i, GHashTable *missing);

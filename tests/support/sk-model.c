@@ -134,7 +134,7 @@ sync_device (SkModel *self, Plan *plan, guint i, gboolean no_storage, gboolean m
       self->counts->kills++;
       plan->kills_left--;
     }
-  g_free (synced.said);
+  sk_model_synced_clear (&synced);
 }
 
 static void
@@ -223,7 +223,7 @@ run (SkModel *self)
       SkModelSynced synced;
 
       sk_model_checked_sync (self, i, &plain, &synced);
-      g_free (synced.said);
+      sk_model_synced_clear (&synced);
     }
   make_plan (self, &plan);
   for (guint operation = 0; operation < plan.operations && !sk_model_failed (self); operation++)
@@ -244,7 +244,7 @@ run (SkModel *self)
 static void
 model_clear (SkModel *self)
 {
-  if (self->base != NULL && g_getenv ("SK_TEST_KEEP") == NULL)
+  if (self->base != NULL && !(sk_model_failed (self) && g_getenv ("SK_TEST_KEEP") != NULL))
     sk_model_remove_tree (self->base);
   g_free (self->base);
   g_free (self->storage);
