@@ -90,6 +90,16 @@ is_torn_write (const SkUpItem *item, const SkNode *node, gint64 found)
          && item->found->stat.mtime == node->target.mtime && is_other_content (item, node->target.content, found);
 }
 
+/* A version that came after what the base stands for, and was written here: empty files are files, too. */
+static gboolean
+is_later_version (SkSession *session, const SkUpItem *item, const SkNode *node)
+{
+  gint64 row = sk_index_version_with_content (session->index, node->row, &item->content->content, NULL);
+  g_autoptr(SkVersion) version = row > 0 ? sk_index_version (session->index, row, NULL) : NULL;
+
+  return version != NULL && node->base.vector != NULL && sk_vector_compare (node->base.vector, version->entry->vector) == SK_ORDER_BEFORE;
+}
+
 /* Written by this engine since the one that was cut off began to write, and nothing is left of it. What a person here wrote is his. */
 static gboolean
 is_emptied (SkSession *session, const SkUpItem *item, const SkNode *node, gint64 found)
@@ -98,7 +108,8 @@ is_emptied (SkSession *session, const SkUpItem *item, const SkNode *node, gint64
   SkDeviceId device;
 
   if (!item->blank || node->base.kind != SK_KIND_FILE || node->base.version == 0
-      || node->base.ctime / 1000 < session->unclean_since - CLOCK_SLACK_US || !is_other_content (item, node->base.content, found))
+      || node->base.ctime / 1000 < session->unclean_since - CLOCK_SLACK_US || !is_other_content (item, node->base.content, found)
+      || is_later_version (session, item, node))
     return FALSE;
   version = sk_index_version (session->index, node->base.version, NULL);
   if (version == NULL)

@@ -29,6 +29,22 @@ typedef struct
   SkNode *node;
 } Local;
 
+/* An engine that was killed between its write and its base finds on the disk what it wrote; meanwhile the target may have moved on (B089). */
+static gboolean
+is_later (Local *l, gint64 row, gboolean *later, GError **error)
+{
+  const SkVector *base = l->node->base.vector;
+  g_autoptr(SkVersion) version = NULL;
+
+  if (base == NULL)
+    return TRUE;
+  version = sk_index_version (l->tree->index, row, error);
+  if (version == NULL)
+    return FALSE;
+  *later = sk_vector_compare (base, version->entry->vector) == SK_ORDER_BEFORE;
+  return TRUE;
+}
+
 static gboolean
 gather_facts (Local *l, SkLocalFacts *facts, GError **error)
 {
@@ -56,6 +72,8 @@ gather_facts (Local *l, SkLocalFacts *facts, GError **error)
           if (row < 0)
             return FALSE;
           facts->content_equals_known = row > 0;
+          if (row > 0 && !is_later (l, row, &facts->content_equals_later, error))
+            return FALSE;
         }
     }
   facts->meta_equals_base = (c->kind == SK_KIND_SYMLINK || c->disk.mode == node->base.mode)

@@ -91,6 +91,7 @@ test_local_named_cases (void)
   static const LocalRow rows[] = {
     { "edited while a newer version is on its way", { FILE3 }, SK_LOCAL_CONTENT },
     { "edited to what the others have", { FILE3, .content_equals_target = TRUE }, SK_LOCAL_ADOPT },
+    { "written here, and cut off before the base followed", { FILE3, .content_equals_known = TRUE, .content_equals_later = TRUE }, SK_LOCAL_ADOPT },
     { "put back to an older version by hand", { FILE3, .content_equals_known = TRUE }, SK_LOCAL_CONTENT },
     { "chmod while a newer version is on its way", { FILE3, .content_equals_base = TRUE }, SK_LOCAL_META },
     { "deleted while a newer version is on its way",

@@ -287,6 +287,28 @@ test_replay (void)
     }
 }
 
+/* Killed after a file was put in its place and before the base followed; then the file changes once more elsewhere. What lies here is no change. */
+static void
+test_replay_of_writes (void)
+{
+  g_autoptr(SkFleet) fleet = pair_with_files (3);
+  g_autofree char *a = sk_fleet_path (fleet, 0, "f"), *b = sk_fleet_path (fleet, 1, "f"), *got = NULL, *tree = NULL;
+
+  sk_put_file (a, "journal.txt", "one\n", -1);
+  sk_fleet_settle (fleet, 6);
+  sk_put_file (a, "journal.txt", "one two\n", -1);
+  g_variant_unref (sk_fleet_sync (fleet, 0));
+  g_assert_true (sync_and_die (fleet, 1, "rename:2"));
+  got = sk_get_file (b, "journal.txt");
+  g_assert_cmpstr (got, ==, "one two\n");
+  sk_put_file (a, "journal.txt", "one two three\n", -1);
+  g_variant_unref (sk_fleet_sync (fleet, 0));
+  sk_fleet_settle (fleet, 6);
+  tree = tree_of (fleet, 0);
+  g_assert_null (strstr (tree, "conflict"));
+  assert_equal_trees (fleet);
+}
+
 /* Written, synced, and written again with the same size at once. */
 static void
 test_same_size (void)
@@ -442,6 +464,7 @@ main (int argc, char **argv)
   g_test_add_func ("/crash/sit-B084/while-the-engine-runs-it-is-a-change", test_change_after_crash);
   g_test_add_func ("/crash/sit-B086/lost-database", test_lost_database);
   g_test_add_func ("/crash/sit-B089/replay", test_replay);
+  g_test_add_func ("/crash/sit-B089/replay-of-writes", test_replay_of_writes);
   g_test_add_func ("/crash/sit-B070/same-size-at-once", test_same_size);
   g_test_add_func ("/crash/sit-B071/time-put-back", test_time_put_back);
   g_test_add_func ("/crash/sit-B069/versions-not-clocks", test_wrong_clock);
