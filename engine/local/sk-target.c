@@ -118,16 +118,16 @@ change_install (Change *self, const SkSpot *own, const SkStat *expected, GError 
   SkStat old;
   int errnum;
 
-  sk_test_stage ("rename");
   if (is_absent (expected))
     {
+      sk_test_stage ("rename");
       errnum = sk_swap_put (self->root, own, &self->to);
+      sk_test_stage ("rename");
       if (errnum != 0)
         result = SK_SWAP_KEPT;
     }
   else
     result = sk_swap_replace (self->root, own, &self->to, &self->slot, expected, &old, &errnum);
-  sk_test_stage ("rename");
   if (result != SK_SWAP_DONE)
     {
       fail_change (self, errnum, is_absent (expected) ? "create" : "replace", error);
@@ -562,10 +562,8 @@ sk_target_rename (SkRoot *root, const char *from, const SkStat *expected_from, c
   if (!change_begin (&source, root, from, expected_from, error)
       || !change_begin_replacing (&target, root, to, expected_to, trash_batch, error))
     return FALSE;
-  sk_test_stage ("rename");
   if (!move (&source, &target, expected_from, expected_to, trash_batch, error))
     return FALSE;
-  sk_test_stage ("rename");
   sk_barrier_add_dir (root, source.to.dir);
   sk_barrier_add_dir (root, target.to.dir);
   if (!sk_stat_at (target.to.dir, target.to.name, out))
@@ -614,9 +612,7 @@ sk_target_remove (SkRoot *root, const char *path, const SkStat *expected, const 
   if (!change_begin_replacing (&change, root, path, expected, trash_batch, error))
     return FALSE;
 
-  sk_test_stage ("rename");
   errnum = sk_swap_take (root, &change.to, &change.slot, expected, &moved);
-  sk_test_stage ("rename");
   if (errnum != 0)
     return fail_change (&change, errnum, "remove", error);
   change_trashed (&change, &moved);
