@@ -152,6 +152,10 @@ scan_path (Model *m, Device *d, const char *path)
         known = node->target_entry;
       set_base (node, &disk, known, known != NULL ? known->vector : NULL);
       d->stale = TRUE;
+      /* The file shares the fate of that version from now on. Somebody may have deleted it already, or moved the very
+       * content away: then it follows into the trash, as it would have, had it been here before. */
+      if (disk.token != 0)
+        g_array_index (m->superseded, gboolean, disk.token) = TRUE;
       break;
     case SK_LOCAL_META:
       write_meta (m, d, node, &disk);
