@@ -6,6 +6,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define NAMES 12u                /* few, so that devices choose the same ones */
@@ -146,6 +147,17 @@ sk_model_bytes (SkModel *self)
   return g_string_free_to_bytes (text);
 }
 
+/* The clock of file systems ticks every few milliseconds, in which one process acts on several devices. Real devices do not write in the same
+ * nanosecond. */
+static void
+stamp (int fd)
+{
+  struct timespec times[2] = { { .tv_nsec = UTIME_OMIT } };
+
+  clock_gettime (CLOCK_REALTIME, &times[1]);
+  futimens (fd, times);
+}
+
 static gboolean
 write_all (int fd, GBytes *bytes)
 {
@@ -154,7 +166,10 @@ write_all (int fd, GBytes *bytes)
   gssize n = fd >= 0 ? write (fd, data, len) : -1;
 
   if (fd >= 0)
-    close (fd);
+    {
+      stamp (fd);
+      close (fd);
+    }
   return n == (gssize) len;
 }
 
@@ -228,6 +243,7 @@ edit_part (SkModel *self, guint i)
     ok = ok && st.st_size > 0 && ftruncate (fd, up_to (self, (guint) st.st_size)) == 0;
   else
     ok = ok && st.st_size > 16 && pwrite (fd, mark, strlen (mark), up_to (self, (guint) st.st_size - 8)) > 0;
+  stamp (fd);
   close (fd);
   if (!ok)
     return FALSE;
