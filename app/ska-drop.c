@@ -138,6 +138,8 @@ on_drop (GtkDropTargetAsync *target, GdkDrop *drop, double x, double y, gpointer
   static const char *types[] = { "text/uri-list", NULL };
   Drop *self = g_new0 (Drop, 1);
 
+  /* GTK 4.8 sends no leave after a drop, and would go on showing the place as one to drop on. */
+  gtk_widget_unset_state_flags (gtk_event_controller_get_widget (GTK_EVENT_CONTROLLER (target)), GTK_STATE_FLAG_DROP_ACTIVE);
   self->window = g_object_ref (SKA_WINDOW (data));
   self->drop = g_object_ref (drop);
   if (gdk_content_formats_contain_mime_type (gdk_drop_get_formats (drop), types[0]))
@@ -145,19 +147,6 @@ on_drop (GtkDropTargetAsync *target, GdkDrop *drop, double x, double y, gpointer
   else
     gdk_drop_read_value_async (drop, GDK_TYPE_FILE_LIST, G_PRIORITY_DEFAULT, NULL, on_files, self);
   return TRUE;
-}
-
-static GdkDragAction
-on_enter (GtkDropTargetAsync *target, GdkDrop *drop, double x, double y, gpointer data)
-{
-  gtk_widget_add_css_class (gtk_event_controller_get_widget (GTK_EVENT_CONTROLLER (target)), "drop-here");
-  return GDK_ACTION_COPY;
-}
-
-static void
-on_leave (GtkDropTargetAsync *target, GdkDrop *drop, gpointer data)
-{
-  gtk_widget_remove_css_class (gtk_event_controller_get_widget (GTK_EVENT_CONTROLLER (target)), "drop-here");
 }
 
 void
@@ -170,7 +159,5 @@ ska_drop_accept_directories (GtkWidget *widget, SkaWindow *window)
   gdk_content_formats_builder_add_gtype (builder, GDK_TYPE_FILE_LIST);
   target = gtk_drop_target_async_new (gdk_content_formats_builder_free_to_formats (builder), GDK_ACTION_COPY | GDK_ACTION_MOVE | GDK_ACTION_LINK);
   g_signal_connect (target, "drop", G_CALLBACK (on_drop), window);
-  g_signal_connect (target, "drag-enter", G_CALLBACK (on_enter), NULL);
-  g_signal_connect (target, "drag-leave", G_CALLBACK (on_leave), NULL);
   gtk_widget_add_controller (widget, GTK_EVENT_CONTROLLER (target));
 }

@@ -3,6 +3,10 @@
 
 #include "ska-phrase-grid.h"
 
+/* 24 words in rows of four, six in rows of three; where it is narrow, two. */
+#define COLUMNS_MANY 4u
+#define COLUMNS_FEW 3u
+
 struct _SkaPhraseGrid
 {
   AdwBin parent_instance;
@@ -30,11 +34,13 @@ void
 ska_phrase_grid_set_words (SkaPhraseGrid *self, const char *words)
 {
   g_auto(GStrv) list = g_strsplit (words, " ", -1);
+  guint columns = g_strv_length (list) > COLUMNS_FEW * COLUMNS_FEW ? COLUMNS_MANY : COLUMNS_FEW;
   GtkWidget *child;
   guint number = 1;
 
   while ((child = gtk_widget_get_first_child (GTK_WIDGET (self->words))) != NULL)
     gtk_flow_box_remove (self->words, child);
+  gtk_flow_box_set_max_children_per_line (self->words, columns);
   for (char **word = list; *word != NULL; word++)
     {
       g_autofree char *text = g_strdup_printf ("%u. %s", number, *word);

@@ -42,7 +42,7 @@ export UI_DIR HOME="$UI_DIR/home" XDG_RUNTIME_DIR="$UI_DIR/run" XDG_CONFIG_HOME=
 export LANG=C.UTF-8 LC_ALL=C.UTF-8 GDK_BACKEND=x11 GSK_RENDERER=cairo GTK_A11Y=atspi GSETTINGS_BACKEND=memory XDG_SESSION_TYPE=x11
 # No daemons for places that no test goes to.
 export GIO_USE_VFS=local GIO_USE_VOLUME_MONITOR=unix
-Xvfb -displayfd 3 -screen 0 "${size}x24" -dpi 96 -nolisten tcp 3>"$UI_DIR/display" >"$UI_DIR/xvfb.log" 2>&1 &
+Xvfb -displayfd 3 -screen 0 "${size}x24" -dpi 96 -nolisten tcp -noreset 3>"$UI_DIR/display" >"$UI_DIR/xvfb.log" 2>&1 &
 xvfb=$!
 tries=200
 while [ ! -s "$UI_DIR/display" ]; do

@@ -59,8 +59,9 @@ class Node:
         return self.accessible.get_state_set().contains(Atspi.StateType.SENSITIVE)
 
     def walk(self):
-        """What can be seen, from the top. Pages of a stack have no extents of their own, their contents have."""
-        for i in range(self.accessible.get_child_count()):
+        """What can be seen, from the top; of several windows the newest first. Pages of a stack have no extents of their own, their contents have."""
+        children = range(self.accessible.get_child_count())
+        for i in reversed(children) if self.role == 'application' else children:
             child = self.accessible.get_child_at_index(i)
             if child is None:
                 continue
@@ -82,10 +83,8 @@ class Node:
         self.accessible.clear_cache()
         return self
 
-    def find(self, role=None, name=None, timeout=10, ready=lambda node: True):
-        def ask():
-            return next((n for n in self.fresh().all(role, name) if ready(n)), None)
-        return wait_for(ask, timeout, f'{role} {name!r}')
+    def find(self, role=None, name=None, timeout=10):
+        return wait_for(lambda: next(self.fresh().all(role, name), None), timeout, f'{role} {name!r}')
 
     def gone(self, role=None, name=None, timeout=10):
         wait_for(lambda: next(self.fresh().all(role, name), None) is None, timeout, f'{role} {name!r} to go')
@@ -101,22 +100,23 @@ class Node:
         return Atspi.Text.get_text(self.accessible.get_text_iface(), 0, -1)
 
 
-def application(name, timeout=15):
+def application(name, pid, timeout=15):
     """Asked only after a window is there: an earlier question leaves an empty tree behind."""
     def ask():
         desktop = Atspi.get_desktop(0)
+        desktop.clear_cache()
         for i in range(desktop.get_child_count()):
             child = desktop.get_child_at_index(i)
-            if child is not None and child.get_name() == name:
+            if child is not None and child.get_name() == name and child.get_process_id() == pid:
                 return Node(child)
         return None
     return wait_for(ask, timeout, f'the application {name!r}')
 
 
-def window(title, pid=None, timeout=15):
-    """The X window with this title."""
-    filters = ['--pid', pid] if pid else []
-    return wait_for(lambda: tool('xdotool', 'search', '--onlyvisible', *(['--all'] if pid else []), *filters, '--name', f'^{title}$').split(), timeout, f'window {title!r}')[-1]
+def window(title, pid, timeout=15):
+    """The X window of this program with this title (a regular expression; in ASCII, the rest is not matched)."""
+    search = ('xdotool', 'search', '--onlyvisible', '--all', '--pid', pid, '--name', f'^{title}$')
+    return wait_for(lambda: tool(*search).split(), timeout, f'window {title!r}')[-1]
 
 
 def origin(window_id):
