@@ -5,6 +5,7 @@
 #include "sk-care.h"
 #include "sk-command.h"
 #include "sk-gc.h"
+#include "sk-rollback.h"
 
 typedef struct
 {
@@ -128,54 +129,6 @@ compare_packs (SkSession *session, gpointer data, GError **error)
   return sk_log_append (session, records, error);
 }
 
-typedef struct { gint64 folder, after; guint marked; gboolean more; } UnproveCall;
-
-/* Index thread, in a transaction: files whose content no storage holds any more are read again by the next pass, which stores them anew. */
-static gboolean
-unprove_lost (SkSession *session, gpointer data, GError **error)
-{
-  UnproveCall *call = data;
-  g_autoptr(SkConfig) config = sk_session_config (session);
-  SkFlowFolder *folder = sk_config_folder (config, call->folder);
-  g_autoptr(GArray) rows = sk_index_node_rows (session->index, call->after, 2000, error);
-
-  if (rows == NULL || folder == NULL)
-    return rows != NULL;
-  call->more = rows->len > 0;
-  for (guint i = 0; i < rows->len; i++)
-    {
-      g_autoptr(SkNode) node = sk_index_node_by_row (session->index, g_array_index (rows, gint64, i), error);
-      g_autoptr(GArray) chunks = NULL;
-      gboolean lost = FALSE;
-
-      if (node == NULL)
-        return FALSE;
-      call->after = node->row;
-      if (node->folder != call->folder || node->base.kind != SK_KIND_FILE || node->base.content == 0)
-        continue;
-      chunks = sk_index_content_chunks (session->index, node->base.content, error);
-      if (chunks == NULL)
-        return FALSE;
-      for (guint k = 0; k < chunks->len && !lost; k++)
-        {
-          SkChunkRef *ref = &g_array_index (chunks, SkChunkRef, k);
-          gboolean held = TRUE;
-
-          if (!sk_chunk_ref_is_zero (ref)
-              && !sk_index_chunks_held (session->index, &ref->id, 1, (const gint64 *) (gpointer) folder->storages->data, folder->storages->len, &held, error))
-            return FALSE;
-          lost = !held;
-        }
-      if (!lost)
-        continue;
-      node->base.unproven = TRUE;
-      call->marked++;
-      if (!sk_index_set_base (session->index, node->row, &node->base, error))
-        return FALSE;
-    }
-  return TRUE;
-}
-
 static gboolean
 check_storage (SkCommand *self, Check *check, SkFlowStorage *storage, GError **error)
 {
@@ -197,27 +150,14 @@ check_storage (SkCommand *self, Check *check, SkFlowStorage *storage, GError **e
 }
 
 static gboolean
-mend_folders (SkCommand *self, SkConfig *config, GError **error)
+mend_folders (SkCommand *self, GError **error)
 {
-  for (guint i = 0; i < config->folders->len; i++)
-    {
-      UnproveCall call = { .folder = ((SkFlowFolder *) config->folders->pdata[i])->row };
+  SkUpResult result;
 
-      do
-        {
-          call.more = FALSE;
-          if (g_cancellable_set_error_if_cancelled (self->cancellable, error) || !sk_session_transact (self->session, unprove_lost, &call, error))
-            return FALSE;
-        }
-      while (call.more);
-    }
-  {
-    SkUpResult result;
-
-    if (!sk_up_sync (self->session->up, NULL, 0, &result, self->cancellable, error))
-      return FALSE;
-    sk_up_result_clear (&result);
-  }
+  if (!sk_rollback_mark_files (self->session, self->cancellable, error)
+      || !sk_up_sync (self->session->up, NULL, 0, &result, self->cancellable, error))
+    return FALSE;
+  sk_up_result_clear (&result);
   return TRUE;
 }
 
@@ -239,7 +179,7 @@ sk_cmd_fsck (SkCommand *self, GError **error)
       ok = check_storage (self, &check, config->storages->pdata[i], error);
     }
   if (ok && check.repair)
-    ok = sk_down_pull (self->session->down, self->cancellable, error) && mend_folders (self, config, error);
+    ok = sk_down_pull (self->session->down, self->cancellable, error) && mend_folders (self, error);
   if (!ok)
     {
       g_variant_builder_clear (&check.list);
@@ -353,7 +293,7 @@ sk_cmd_storage_verify (SkCommand *self, GError **error)
       if (row == NULL || row->row == verify.storage->row)
         ok = verify_storage (&verify, error);
     }
-  if (!ok || (verify.n_bad > 0 && !mend_folders (self, config, error)))
+  if (!ok || (verify.n_bad > 0 && !mend_folders (self, error)))
     {
       g_variant_builder_clear (&verify.bad);
       return NULL;

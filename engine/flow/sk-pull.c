@@ -4,6 +4,7 @@
 #include "sk-flow.h"
 
 #include "sk-hash.h"
+#include "sk-rollback.h"
 #include "sk-snapshot-flow.h"
 #include "sk-membership.h"
 
@@ -15,6 +16,7 @@ typedef struct
   GArray *wanted;                /* SkPosition: offered by heads of this storage */
   SkPullResult *out;
   SkHead *best;                  /* that names the newest snapshot; NULL when none does */
+  SkHead *own;                   /* of this device; NULL when there is none */
   /* one segment on its way into the index */
   SkPosition position;
   GBytes *object;
@@ -118,7 +120,7 @@ read_head (SkSession *session, Pull *pull, const char *name, GBytes *object, GCa
       g_ptr_array_add (pull->out->problems, g_strdup_printf ("%s: %s", name, error->message));
       return;
     }
-  if (is_rolled_back (session, pull, head))
+  if (is_rolled_back (session, pull, head) && !sk_device_id_equal (&device, &session->who.device))
     {
       known = sk_members_find (pull->config->members, &device);
       g_ptr_array_add (pull->out->problems,
@@ -126,6 +128,8 @@ read_head (SkSession *session, Pull *pull, const char *name, GBytes *object, GCa
                                         "is taken as removed from it", pull->storage->name, known != NULL ? known->name : "?"));
       return;
     }
+  if (sk_device_id_equal (&device, &session->who.device))
+    pull->own = sk_head_open (object, key, &session->who.vault, &pull->storage->id, pull->config->keys, NULL);
   for (guint i = 0; i < head->read->len; i++)
     want (pull->wanted, &g_array_index (head->read, SkPosition, i));
   /* The newest snapshot anybody names: of the head written last. */
@@ -326,6 +330,7 @@ pull_clear (Pull *pull)
   g_clear_pointer (&pull->config, sk_config_unref);
   g_clear_pointer (&pull->local, g_array_unref);
   g_clear_pointer (&pull->best, sk_head_free);
+  g_clear_pointer (&pull->own, sk_head_free);
   g_clear_pointer (&pull->wanted, g_array_unref);
   g_clear_pointer (&pull->object, g_bytes_unref);
   g_clear_pointer (&pull->records, g_ptr_array_unref);
@@ -385,6 +390,8 @@ pull_once (SkSession *session, SkFlowStorage *storage, SkPullResult *out, gboole
   if (!sk_session_index (session, load_local, &pull, error) || !read_heads (session, &pull, cancellable, error))
     return FALSE;
   note_offered (session, pull.wanted);
+  if (!sk_rollback_check (session, storage, pull.own, cancellable, error))
+    return FALSE;
   if (is_ahead_of_me (session, &pull))
     {
       *again = TRUE;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Own segments, then the head that names them, into one storage. */
 #include "sk-flow.h"
+#include "sk-rollback.h"
 #include "sk-snapshot-flow.h"
 
 #include "sk-membership.h"
@@ -16,6 +17,7 @@ typedef struct
   guint64 seq;
   SkHash hash;
   GBytes *head;
+  guint64 counter;               /* of @head */
   GBytes *head_state;            /* what the last head put here said, to see whether a new one is due */
 } Push;
 
@@ -139,6 +141,7 @@ build_head (SkSession *session, gpointer data, GError **error)
   head->device = session->who.device;
   head->writer = session->who.writer;
   head->counter = next_counter (session, push->storage);
+  push->counter = head->counter;
   head->wall = sk_session_wall (session);
   g_clear_pointer (&head->merged, g_array_unref);
   g_clear_pointer (&head->read, g_array_unref);
@@ -155,7 +158,7 @@ store_head_state (SkSession *session, gpointer data, GError **error)
   Push *push = data;
   g_autofree char *key = head_key (push->storage, "state");
 
-  return sk_index_set (session->index, key, g_bytes_get_data (push->head_state, NULL), g_bytes_get_size (push->head_state), error);
+  return sk_rollback_note_put (session, push->storage->row, push->counter, error) && sk_index_set (session->index, key, g_bytes_get_data (push->head_state, NULL), g_bytes_get_size (push->head_state), error);
 }
 
 static gboolean

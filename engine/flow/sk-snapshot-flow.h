@@ -7,6 +7,8 @@
 typedef struct { SkId writer; guint64 seq; SkHash hash; } SkSnapshotRef;
 /* Index thread. */
 gboolean sk_snapshot_ref_load (SkSession *session, gint64 storage, SkSnapshotRef *out);
+/* Index thread, in a transaction: what is known of snapshots in this storage is not true any more (it was rolled back). */
+gboolean sk_snapshot_forget (SkSession *session, gint64 storage, GError **error);
 
 /* Writes one into @storage when the logs have grown by SK_SNAPSHOT_TAIL segments since the last; blocking, up's thread. The
  * parts are read back before the snapshot counts (A9). */

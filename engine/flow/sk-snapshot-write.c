@@ -49,6 +49,21 @@ sk_snapshot_ref_load (SkSession *session, gint64 storage, SkSnapshotRef *out)
   return TRUE;
 }
 
+gboolean
+sk_snapshot_forget (SkSession *session, gint64 storage, GError **error)
+{
+  static const char *const what[] = { "ref", "coverage", "parts" };
+
+  for (guint i = 0; i < G_N_ELEMENTS (what); i++)
+    {
+      g_autofree char *key = key_of (what[i], storage);
+
+      if (!sk_index_set (session->index, key, "", 0, error))
+        return FALSE;
+    }
+  return TRUE;
+}
+
 /* Index thread: how many segments were merged since the last snapshot known here. */
 static gboolean
 measure_tail (SkSession *session, gpointer data, GError **error)
