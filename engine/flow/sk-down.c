@@ -3,6 +3,8 @@
  * goes to the pools, and the thread iterates its context until that came home. */
 #include "sk-down-private.h"
 
+#include <string.h>
+
 #include "sk-crash.h"
 
 #define ROUNDS_MAX 20u           /* ordering between windows settles in two or three */
@@ -151,6 +153,53 @@ sk_down_is_busy (SkDown *self)
 
 /* --- bringing folders to their targets --- */
 
+typedef struct
+{
+  gint64 folder;
+  gsize prefix;                  /* length of what stands before the path in a key */
+  GPtrArray *keys;               /* char*: of open issues; left are those that nothing is to be done about any more */
+} OverCall;
+
+/* Index thread. */
+static gboolean
+keep_what_is_over (SkSession *session, gpointer data, GError **error)
+{
+  OverCall *call = data;
+
+  for (guint i = call->keys->len; i > 0; i--)
+    {
+      const char *key = call->keys->pdata[i - 1];
+      g_autoptr(GError) local = NULL;
+      g_autoptr(SkNode) node = sk_index_node (session->index, call->folder, key + call->prefix, &local);
+
+      if (local != NULL || (node != NULL && node->dirty))
+        g_ptr_array_remove_index_fast (call->keys, i - 1);
+    }
+  return TRUE;
+}
+
+/* What could not be carried out and is not wanted any more, since the vault moved on, is no issue either. */
+static void
+settle_what_is_over (SkDown *self, SkFlowFolder *folder)
+{
+  g_autoptr(GPtrArray) keys = g_ptr_array_new_with_free_func (g_free);
+  g_autofree char *prefix = g_strdup_printf ("apply:%" G_GINT64_FORMAT ":", folder->row);
+  OverCall call = { .folder = folder->row, .prefix = strlen (prefix), .keys = keys };
+  GHashTableIter iter;
+  gpointer key;
+
+  g_mutex_lock (&self->session->lock);
+  g_hash_table_iter_init (&iter, self->session->open_issues);
+  while (g_hash_table_iter_next (&iter, &key, NULL))
+    if (g_str_has_prefix (key, prefix))
+      g_ptr_array_add (keys, g_strdup (key));
+  g_mutex_unlock (&self->session->lock);
+  if (keys->len == 0 || !sk_session_index (self->session, keep_what_is_over, &call, NULL))
+    return;
+  for (guint i = 0; i < keys->len; i++)
+    sk_session_settle_issue (self->session, keys->pdata[i]);
+}
+
 static void
 apply_folder (SkDown *self, SkFlowFolder *folder)
 {
@@ -236,6 +285,7 @@ apply_all (SkDown *self, const gint64 *folders, guint n)
         continue;
       self->pass = sk_activity_pass_new (self->session, folder->row);
       apply_folder (self, folder);
+      settle_what_is_over (self, folder);
       g_clear_pointer (&self->pass, sk_activity_pass_end);
     }
   if (sk_session_index (self->session, count_left, &left, NULL))
