@@ -370,7 +370,7 @@ test_random_lives (void)
   const char *fixed = g_getenv ("SK_MODEL_SEED");
   const char *many = g_getenv ("SK_MODEL_RUNS");
   guint32 first = fixed != NULL ? (guint32) strtoul (fixed, NULL, 10) : (guint32) g_test_rand_int ();
-  guint runs = fixed != NULL ? 1 : many != NULL ? (guint) strtoul (many, NULL, 10) : 2500;
+  guint runs = fixed != NULL ? 1 : many != NULL ? (guint) strtoul (many, NULL, 10) : 2000;
 
   g_test_message ("seeds from %u; SK_MODEL_SEED=N repeats one", first);
   for (guint i = 0; i < runs; i++)
