@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sk-hash.h"
+
 void
 sk_model_item_free (SkModelItem *self)
 {
@@ -72,39 +74,40 @@ sk_model_list (const char *root)
 char *
 sk_model_key (gboolean is_link, const void *data, gsize len)
 {
-  g_autofree char *hash = g_compute_checksum_for_data (G_CHECKSUM_SHA1, data, len);
+  char hex[SK_HASH_HEX_SIZE];
+  SkHash hash;
 
-  return g_strdup_printf ("%c%s", is_link ? 'l' : 'f', hash);
+  sk_blake2b (data, len, &hash);
+  sk_hash_format (&hash, hex);
+  return g_strdup_printf ("%c%.24s", is_link ? 'l' : 'f', hex);
 }
 
-static SkModelContent *
-content_of (SkModel *self, const char *full, const char *shown)
+static char *
+read_all (SkModel *self, const char *full, gboolean is_link, gsize *len)
 {
-  struct stat st;
-  g_autofree char *data = NULL;
-  g_autofree char *key = NULL;
-  SkModelContent *content;
-  gboolean is_link;
-  gsize len = 0;
+  char *data = NULL;
 
-  if (lstat (full, &st) != 0 || S_ISDIR (st.st_mode))
-    return NULL;
-  is_link = S_ISLNK (st.st_mode);
   if (is_link)
     {
       data = g_file_read_link (full, NULL);
-      len = data != NULL ? strlen (data) : 0;
+      *len = data != NULL ? strlen (data) : 0;
     }
-  else if (!g_file_get_contents (full, &data, &len, NULL))
+  else if (!g_file_get_contents (full, &data, len, NULL))
     data = NULL;
   if (data == NULL)
-    {
-      sk_model_fail (self, "%s cannot be read", full);
-      return NULL;
-    }
-  key = sk_model_key (is_link, data, len);
-  content = g_hash_table_lookup (self->contents, key);
-  if (content != NULL)
+    sk_model_fail (self, "%s cannot be read", full);
+  return data;
+}
+
+static SkModelContent *
+add_content (SkModel *self, const char *full, gboolean is_link, const char *shown)
+{
+  gsize len = 0;
+  g_autofree char *data = read_all (self, full, is_link, &len);
+  g_autofree char *key = data != NULL ? sk_model_key (is_link, data, len) : NULL;
+  SkModelContent *content = key != NULL ? g_hash_table_lookup (self->contents, key) : NULL;
+
+  if (content != NULL || key == NULL)
     return content;
   content = g_new0 (SkModelContent, 1);
   content->key = g_steal_pointer (&key);
@@ -112,6 +115,27 @@ content_of (SkModel *self, const char *full, const char *shown)
   content->is_link = is_link;
   content->seen_at = g_strdup (shown);
   g_hash_table_insert (self->contents, content->key, content);
+  return content;
+}
+
+static SkModelContent *
+content_of (SkModel *self, const char *full, const char *shown)
+{
+  struct stat st;
+  g_autofree char *numbers = NULL;
+  SkModelContent *content;
+
+  if (lstat (full, &st) != 0 || S_ISDIR (st.st_mode))
+    return NULL;
+  /* Whoever writes in place here leaves a time of his own. */
+  numbers = g_strdup_printf ("%" G_GUINT64_FORMAT " %" G_GINT64_FORMAT " %" G_GINT64_FORMAT ".%ld %" G_GINT64_FORMAT ".%ld", (guint64) st.st_ino,
+                             (gint64) st.st_size, (gint64) st.st_mtim.tv_sec, st.st_mtim.tv_nsec, (gint64) st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
+  content = g_hash_table_lookup (self->seen, numbers);
+  if (content != NULL)
+    return content;
+  content = add_content (self, full, S_ISLNK (st.st_mode), shown);
+  if (content != NULL)
+    g_hash_table_insert (self->seen, g_steal_pointer (&numbers), content);
   return content;
 }
 

@@ -37,6 +37,7 @@ typedef struct
   char *base, *storage;
   char *homes[SK_MODEL_DEVICES], *roots[SK_MODEL_DEVICES];
   GHashTable *contents;          /* key -> SkModelContent; owns both */
+  GHashTable *seen;              /* numbers of a file -> its SkModelContent, so that a file is read once */
   GHashTable *last;              /* path -> SkModelLast */
   GString *trace;
   GString *problem;              /* empty: all well */

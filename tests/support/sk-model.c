@@ -255,6 +255,7 @@ model_clear (SkModel *self)
     }
   g_rand_free (self->rand);
   g_hash_table_unref (self->contents);
+  g_hash_table_unref (self->seen);
   g_hash_table_unref (self->last);
   g_string_free (self->trace, TRUE);
   g_string_free (self->problem, TRUE);
@@ -269,6 +270,7 @@ sk_model_run (guint64 seed, SkModelCounts *counts)
 
   self.rand = g_rand_new_with_seed_array (words, G_N_ELEMENTS (words));
   self.contents = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, (GDestroyNotify) sk_model_content_free);
+  self.seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   self.last = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   self.trace = g_string_new (NULL);
   self.problem = g_string_new (NULL);
