@@ -371,6 +371,19 @@ say_farewell (SkInvites *self, SkInvitation *invitation)
     sk_invite_litter_drop (self->session, &invitation->tag);
 }
 
+/* 'invite --wait' ends with the yes, and a moment later the newcomer has what it needs. */
+static void
+see_off (SkInvites *self, SkInvitation *invitation)
+{
+  gint64 end = g_get_monotonic_time () + FAREWELL_MS * 1000;
+  gboolean waits = TRUE;
+
+  while (sk_invite_still_waits (invitation, &waits, NULL, NULL) && waits && g_get_monotonic_time () < end)
+    g_usleep (POLL_FIRST_US);
+  if (!waits && sk_invite_remove (invitation->store, &invitation->tag, "oag", NULL, NULL))
+    set_clean (self, invitation);
+}
+
 static void
 on_stop (gpointer data)
 {
@@ -396,6 +409,8 @@ sk_invites_free (SkInvites *self)
       g_clear_pointer (&invitation->side, sk_invite_side_free);
       if (!sk_invite_is_final (invitation->state))
         say_farewell (self, invitation);
+      else if (invitation->state == SK_INVITE_ADMITTED && !invitation->clean)
+        see_off (self, invitation);
     }
   g_ptr_array_unref (self->invitations);
   g_cond_clear (&self->changed);
