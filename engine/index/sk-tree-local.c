@@ -53,7 +53,7 @@ gather_facts (Local *l, SkLocalFacts *facts, GError **error)
   gint64 content = 0;
 
   *facts = (SkLocalFacts) { .disk_kind = c->kind, .base_kind = node->base.kind, .target_kind = node->target.kind,
-                            .first_contact = c->first_contact,
+                            .first_contact = c->first_contact, .written_here = c->written_here,
                             .base_deleted = node->base.kind == SK_KIND_NONE && node->base.vector != NULL
                                             && sk_vector_length (node->base.vector) > 0 };
   if (c->found != NULL)
@@ -119,57 +119,42 @@ adopt (Local *l, gboolean target_equal, GError **error)
          && sk_tree_recompute (self, l->node->row, error);
 }
 
-/* Before an entry dominates losing versions, their conflict copies become real entries (A7). Only where the base is the winner: then the
- * person saw both files side by side. *@vector grows to the join. */
-static gboolean
-append_copies (Local *l, SkVector **vector, GError **error)
+/* What the change builds on, and before it as real entries the conflict copies of the contents that it dominates without building on them
+ * (A7; sk_merge_build_on says which). (transfer full), NULL on error. */
+static SkVector *
+build_on (Local *l, const SkVersion *base_version, GError **error)
 {
   SkTree *self = l->tree;
   g_autoptr(GPtrArray) versions = sk_index_versions (self->index, l->node->row, TRUE, error);
   g_autofree SkEntry **entries = NULL;
+  g_autofree gboolean *copies = NULL;
+  g_autoptr(SkVector) vector = NULL;
   SkVisible visible;
+  gboolean has_content = l->node->base.kind == SK_KIND_FILE || l->node->base.kind == SK_KIND_SYMLINK;
 
   if (versions == NULL)
-    return FALSE;
+    return NULL;
   entries = g_new0 (SkEntry *, versions->len + 1);
+  copies = g_new0 (gboolean, versions->len + 1);
   for (guint i = 0; i < versions->len; i++)
     entries[i] = ((SkVersion *) versions->pdata[i])->entry;
   sk_merge_visible (entries, versions->len, l->node->live_children > 0, &visible);
-  if (visible.winner >= 0)
-    {
-      SkOrder order = sk_vector_compare (entries[visible.winner]->vector, *vector);
-
-      if (order != SK_ORDER_BEFORE && order != SK_ORDER_EQUAL)
-        return TRUE;
-    }
-  else if (visible.kind == SK_KIND_DIR && l->node->base.kind != SK_KIND_DIR)
-    return TRUE;
+  vector = sk_merge_build_on (entries, versions->len, &visible, l->node->base.vector, l->node->base.kind,
+                              has_content && base_version != NULL ? &base_version->entry->content : NULL, &self->writer, self->counter + 1, copies);
   for (guint i = 0; i < versions->len; i++)
     {
-      SkVersion *v = versions->pdata[i];
-      SkOrder order = sk_vector_compare (v->entry->vector, *vector);
-      SkVector *joined;
+      g_autoptr(SkEntry) copy = NULL;
 
-      if (order == SK_ORDER_BEFORE || order == SK_ORDER_EQUAL)
+      if (!copies[i])
         continue;
-      for (guint k = 0; k < visible.n_losers; k++)
-        {
-          g_autoptr(SkEntry) copy = NULL;
-
-          if (versions->pdata[visible.losers[k]] != v)
-            continue;
-          if (!sk_tree_load_chunks (self, v, error))
-            return FALSE;
-          copy = sk_conflict_entry (v->entry);
-          if (!sk_tree_apply (self, copy, l->log_writer, l->log_seq, error))
-            return FALSE;
-          g_ptr_array_add (l->records, sk_record_new_entry (g_steal_pointer (&copy)));
-        }
-      joined = sk_vector_join (*vector, v->entry->vector);
-      sk_vector_unref (*vector);
-      *vector = joined;
+      if (!sk_tree_load_chunks (self, versions->pdata[i], error))
+        return NULL;
+      copy = sk_conflict_entry (entries[i]);
+      if (!sk_tree_apply (self, copy, l->log_writer, l->log_seq, error))
+        return NULL;
+      g_ptr_array_add (l->records, sk_record_new_entry (g_steal_pointer (&copy)));
     }
-  return TRUE;
+  return g_steal_pointer (&vector);
 }
 
 static SkEntry *
@@ -253,7 +238,7 @@ write_content (Local *l, SkLocalVerdict verdict, GError **error)
 {
   SkTree *self = l->tree;
   gboolean is_delete = verdict == SK_LOCAL_DELETE;
-  g_autoptr(SkVector) vector = l->node->base.vector != NULL ? sk_vector_ref (l->node->base.vector) : sk_vector_empty ();
+  g_autoptr(SkVector) vector = NULL;
   g_autoptr(SkVersion) base_version = NULL;
   g_autoptr(SkEntry) entry = entry_for (l, is_delete ? SK_KIND_TOMBSTONE : l->change->kind);
 
@@ -265,7 +250,8 @@ write_content (Local *l, SkLocalVerdict verdict, GError **error)
       if (base_version == NULL)
         return FALSE;
     }
-  if (l->node->base.vector != NULL && !append_copies (l, &vector, error))
+  vector = build_on (l, base_version, error);
+  if (vector == NULL)
     return FALSE;
   if (is_delete)
     {

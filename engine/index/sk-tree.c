@@ -328,8 +328,6 @@ recompute_at (SkTree *self, gint64 node_row, guint depth, GError **error)
 
   if (node == NULL)
     return FALSE;
-  if (depth > SK_TREE_DEPTH_MAX)
-    return sk_fail (error, SK_ERROR_LIMIT, "conflicts about “%s” are nested too deeply", node->name);
   versions = sk_index_versions (self->index, node_row, TRUE, error);
   if (versions == NULL)
     return FALSE;
@@ -347,7 +345,8 @@ recompute_at (SkTree *self, gint64 node_row, guint depth, GError **error)
     return FALSE;
   if (visible.winner >= 0 && !join_base (self, node_row, versions->pdata[visible.winner], error))
     return FALSE;
-  if (!sync_copies (self, node, &visible, versions, depth, error))
+  /* Deeper than honest conflicts nest, copies are not made: the entries stay in the set. */
+  if (depth < SK_TREE_DEPTH_MAX && !sync_copies (self, node, &visible, versions, depth, error))
     return FALSE;
   if (was_live == is_live || node->parent == 0)
     return TRUE;
