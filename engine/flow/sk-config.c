@@ -79,11 +79,13 @@ sk_config_storage (SkConfig *self, gint64 row)
   return NULL;
 }
 
+typedef struct { int level; gboolean verify; } Tuning;
+
 /* What the index knows, read in one go on its thread. */
 typedef struct
 {
   GPtrArray *storages, *folders, *members;
-  GArray *levels;                /* int: of each storage */
+  GArray *tunings;               /* Tuning: of each storage */
 } Rows;
 
 static gboolean
@@ -94,12 +96,15 @@ read_rows (SkSession *session, gpointer data, GError **error)
   rows->storages = sk_index_storages (session->index);
   rows->folders = sk_index_folders (session->index);
   rows->members = sk_index_members (session->index, error);
-  rows->levels = g_array_new (FALSE, FALSE, sizeof (int));
+  rows->tunings = g_array_new (FALSE, FALSE, sizeof (Tuning));
   for (guint i = 0; i < rows->storages->len; i++)
     {
-      int level = (int) CLAMP (sk_option_number (session, SK_SETTING_STORAGE, &((SkStorageRow *) rows->storages->pdata[i])->id, "level"), 1, SK_ZSTD_LEVEL_MAX);
+      const SkId *id = &((SkStorageRow *) rows->storages->pdata[i])->id;
+      g_autofree char *verify = sk_option_get (session, SK_SETTING_STORAGE, id, "verify");
+      Tuning tuning = { .level = (int) CLAMP (sk_option_number (session, SK_SETTING_STORAGE, id, "level"), 1, SK_ZSTD_LEVEL_MAX),
+                        .verify = g_strcmp0 (verify, "on") == 0 };
 
-      g_array_append_val (rows->levels, level);
+      g_array_append_val (rows->tunings, tuning);
     }
   return rows->members != NULL;
 }
@@ -110,7 +115,7 @@ rows_clear (Rows *rows)
   g_clear_pointer (&rows->storages, g_ptr_array_unref);
   g_clear_pointer (&rows->folders, g_ptr_array_unref);
   g_clear_pointer (&rows->members, g_ptr_array_unref);
-  g_clear_pointer (&rows->levels, g_array_unref);
+  g_clear_pointer (&rows->tunings, g_array_unref);
 }
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Rows, rows_clear)
@@ -127,7 +132,7 @@ store_for (SkSession *session, SkConfig *old, const SkStorageRow *row, GError **
 }
 
 static void
-add_storages (SkSession *session, SkConfig *config, SkConfig *old, GPtrArray *rows, const GArray *levels)
+add_storages (SkSession *session, SkConfig *config, SkConfig *old, GPtrArray *rows, const GArray *tunings)
 {
   for (guint i = 0; i < rows->len; i++)
     {
@@ -150,7 +155,8 @@ add_storages (SkSession *session, SkConfig *config, SkConfig *old, GPtrArray *ro
       storage->id = row->id;
       storage->name = g_strdup (row->name);
       storage->store = store;
-      storage->level = g_array_index (levels, int, i);
+      storage->level = g_array_index (tunings, Tuning, i).level;
+      storage->verify = g_array_index (tunings, Tuning, i).verify;
       g_ptr_array_add (config->storages, storage);
     }
 }
@@ -229,7 +235,7 @@ reload (SkSession *self, GError **error)
     return FALSE;
   read_members (members, rows.members);
   config = config_new (old->keys, members);
-  add_storages (self, config, old, rows.storages, rows.levels);
+  add_storages (self, config, old, rows.storages, rows.tunings);
   add_folders (self, config, old, rows.folders);
   g_mutex_lock (&self->lock);
   sk_config_unref (self->config);

@@ -25,6 +25,7 @@ typedef struct
   char *name;
   SkStore *store;
   int level;                     /* zstd level */
+  gboolean verify;               /* every chunk is opened again before it is put, not one in sixteen (C18) */
 } SkFlowStorage;
 
 /* A folder that is attached on this device. */

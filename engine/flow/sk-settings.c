@@ -52,7 +52,7 @@ static const Setting folder_settings[] = {
 
 static const SkSettingDefault storage_defaults[] = {
   { "concurrency", "auto" }, { "pack-size", "auto" },  { "level", "3" },
-  { "verify", "on" },        { "price.stored", "0" },  { "price.out", "0" },
+  { "verify", "off" },       { "price.stored", "0" },  { "price.out", "0" },
   { "price.free-out", "0" }, { "price.request", "0" }, { NULL, NULL },
 };
 

@@ -216,7 +216,7 @@ run_seal (gpointer data)
       const guint8 *bytes = g_bytes_get_data (chunk->data, &len);
 
       /* One in sixteen is opened again from its sealed bytes (RULES C18); the id chooses, so that it is not always the first. */
-      sk_pack_builder_add (builder, z, pack->level, &chunk->ref.id, bytes, len, (chunk->ref.id.bytes[31] & 15) == 0, &pack->error);
+      sk_pack_builder_add (builder, z, pack->level, &chunk->ref.id, bytes, len, pack->verify || (chunk->ref.id.bytes[31] & 15) == 0, &pack->error);
     }
   if (builder != NULL && pack->error == NULL)
     pack->object = sk_pack_builder_finish (builder, &pack->name, &pack->rows, &pack->error);
@@ -239,6 +239,7 @@ seal_lane (SkUp *self, SkUpLane *lane)
   pack->chunks = lane->open;
   pack->cost = lane->open_cost;
   pack->level = first != NULL ? first->level : 3;
+  pack->verify = first != NULL && first->verify;
   pack->keys = sk_keyring_ref (self->config->keys);
   pack->stored = g_array_new (FALSE, FALSE, sizeof (gint64));
   lane->open = chunk_array_new ();

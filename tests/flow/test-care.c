@@ -32,7 +32,7 @@ test_storage_settings (void)
   guint64 packs = 0;
 
   sk_put_file (a, "x", "something to store", -1);
-  set = sk_fleet_run (fleet, 0, "storage.set", "{'name': <'main'>, 'settings': <{'level': '99', 'verify': 'no'}>}");
+  set = sk_fleet_run (fleet, 0, "storage.set", "{'name': <'main'>, 'settings': <{'level': '99', 'verify': 'yes'}>}");
   got = setting (set, "level");
   g_assert_cmpstr (got, ==, "19");
   g_assert_true (g_variant_lookup (set, "changed", "^a&s", &changed));
@@ -41,11 +41,12 @@ test_storage_settings (void)
   sk_fleet_restart (fleet, 0);
   config = sk_session_config (fleet->devices[0]);
   g_assert_cmpint (((SkFlowStorage *) config->storages->pdata[0])->level, ==, 19);
+  g_assert_true (((SkFlowStorage *) config->storages->pdata[0])->verify);
   show = sk_fleet_run (fleet, 0, "storage.show", "{'name': <'main'>}");
   level = setting (show, "level");
   kept = setting (show, "verify");
   g_assert_cmpstr (level, ==, "19");
-  g_assert_cmpstr (kept, ==, "off");
+  g_assert_cmpstr (kept, ==, "on");
   g_assert_true (g_variant_lookup (show, "packs", "t", &packs));
   g_assert_cmpuint (packs, >=, 1);
   g_assert_null (sk_session_command (fleet->devices[0], "storage.set", g_variant_new_parsed ("{'name': <'main'>, 'settings': <{'price.out': '5'}>}"), NULL,
