@@ -373,7 +373,7 @@ restore_in_place (SkCommand *self, const SkFolderRow *row, const Choice *choice,
 
       add_failed (outcome, failure->path, failure->why);
     }
-  if (revived.files == 1)
+  if (revived.files == 1 && choice->wanted->len == 1)
     sk_activity_note (self->session, row->row, "restored", g_array_index (choice->wanted, Wanted, 0).path, "an earlier version is the current one again");
   else if (revived.files > 0)
     sk_activity_note (self->session, row->row, "restored", choice->path, "%" G_GUINT64_FORMAT " files and folders are back", revived.files);
