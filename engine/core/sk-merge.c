@@ -274,6 +274,8 @@ sk_merge_local (const SkLocalFacts *facts)
     return facts->meta_equals_base ? SK_LOCAL_STAT_ONLY : SK_LOCAL_META;
   if (target_lives && facts->content_equals_target)
     return SK_LOCAL_ADOPT;
+  if (facts->written_here && facts->content_equals_known)
+    return SK_LOCAL_ADOPT;
   if (facts->content_equals_later && (is_live (facts->base_kind) || target_lives))
     return SK_LOCAL_ADOPT;
   if (is_live (facts->base_kind) || facts->base_deleted)

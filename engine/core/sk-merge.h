@@ -75,6 +75,7 @@ typedef struct
   SkKind disk_kind, base_kind, target_kind;
   gboolean content_equals_base, content_equals_target, content_equals_known;  /* any known version of the path */
   gboolean content_equals_later;   /* a known version that dominates what the base stands for: written here, and cut off before the base followed */
+  gboolean written_here;   /* an engine that was cut off wrote this known version: its time says so */
   gboolean meta_equals_base;
   gboolean base_deleted;   /* no base because a deletion was carried out or made here: what is there now was made anew */
   gboolean first_contact;  /* this folder's first complete scan here has not ended yet, or state was lost */

@@ -118,6 +118,22 @@ is_emptied (SkSession *session, const SkUpItem *item, const SkNode *node, gint64
   return !sk_device_id_equal (&device, &session->who.device);
 }
 
+/* Put in its place, and the base did not follow: a version that this device never had, with the very time that its entry names. Where it was removed
+ * elsewhere since, it must not come back as new. */
+static gboolean
+is_own_write (SkSession *session, const SkUpItem *item, const SkNode *node)
+{
+  g_autoptr(SkVersion) version = NULL;
+  gint64 row;
+
+  if (node->base.kind != SK_KIND_NONE)
+    return FALSE;
+  row = sk_index_version_with_content (session->index, node->row, &item->content->content, NULL);
+  version = row > 0 ? sk_index_version (session->index, row, NULL) : NULL;
+  return version != NULL && version->entry->mtime == item->found->stat.mtime
+         && (node->base.vector == NULL || sk_vector_compare (node->base.vector, version->entry->vector) == SK_ORDER_BEFORE);
+}
+
 /* Index thread. */
 static gboolean
 find_damage (SkSession *session, gpointer data, GError **error)
@@ -146,6 +162,7 @@ find_damage (SkSession *session, gpointer data, GError **error)
         continue;
       found = sk_index_content_row (session->index, &item->content->content);
       item->damaged = is_torn_write (item, node, found) || is_emptied (session, item, node, found);
+      item->written_here = !item->damaged && is_own_write (session, item, node);
     }
   return TRUE;
 }

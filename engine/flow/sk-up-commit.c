@@ -90,6 +90,7 @@ change_of (SkUpItem *item, gint64 wall, SkLocalChange *out)
     .withhold = !sk_up_may_publish (item->folder),
     .confirmed = item->folder->confirmed || item->folder->publish,
     .moved = item->found->moved_away,
+    .written_here = item->written_here,
     .wall = wall,
   };
   out->disk = (SkBase) {

@@ -29,6 +29,7 @@ typedef struct
   SkBase disk;             /* stat numbers, mode, mtime, unproven; kind, version, vector, content are ignored */
   gboolean first_contact;  /* RULES A6 */
   gboolean withhold;       /* receive-only folder: adopt, but never write an entry */
+  gboolean written_here;   /* by an engine that was cut off before the base followed */
   gboolean confirmed;      /* a person confirmed the mass change this is part of */
   gboolean moved;          /* gone, and its content stands under another name now */
   gint64 wall;             /* unix seconds */

@@ -309,6 +309,32 @@ test_replay_of_writes (void)
   assert_equal_trees (fleet);
 }
 
+/* Killed after new files were put in their places and before the bases followed; then they are removed elsewhere. They do not come back. */
+static void
+test_replay_of_removals (void)
+{
+  g_autoptr(SkFleet) fleet = pair_with_files (10);
+
+  g_assert_true (sync_and_die (fleet, 1, "rename:20"));
+  for (guint i = 0; i < 10; i++)
+    {
+      g_autofree char *path = file_of (fleet, 0, i), *there = file_of (fleet, 1, i);
+
+      g_assert_true (g_file_test (there, G_FILE_TEST_EXISTS));
+      if (i < 5)
+        g_assert_cmpint (g_unlink (path), ==, 0);
+    }
+  g_variant_unref (sk_fleet_sync (fleet, 0));
+  sk_fleet_settle (fleet, 6);
+  for (guint i = 0; i < 10; i++)
+    {
+      g_autofree char *path = file_of (fleet, 0, i);
+
+      g_assert_cmpint (g_file_test (path, G_FILE_TEST_EXISTS), ==, i >= 5);
+    }
+  assert_equal_trees (fleet);
+}
+
 /* Written, synced, and written again with the same size at once. */
 static void
 test_same_size (void)
@@ -465,6 +491,7 @@ main (int argc, char **argv)
   g_test_add_func ("/crash/sit-B086/lost-database", test_lost_database);
   g_test_add_func ("/crash/sit-B089/replay", test_replay);
   g_test_add_func ("/crash/sit-B089/replay-of-writes", test_replay_of_writes);
+  g_test_add_func ("/crash/sit-B089/replay-of-removals", test_replay_of_removals);
   g_test_add_func ("/crash/sit-B070/same-size-at-once", test_same_size);
   g_test_add_func ("/crash/sit-B071/time-put-back", test_time_put_back);
   g_test_add_func ("/crash/sit-B069/versions-not-clocks", test_wrong_clock);
