@@ -16,7 +16,8 @@ gboolean sk_crash_end (SkSession *session, gpointer unused, GError **error);
 gboolean sk_crash_is_suspect (SkSession *session, const SkUpItem *item);
 /* Disk pool: is what the last step read nothing but zeros? */
 gboolean sk_crash_is_blank (const SkUpItem *item);
-/* Up thread: marks those of @items that the engine that was cut off wrote and did not note, and those that are damage, and forgets the content of the latter, so that none of it is stored. */
+/* Up thread: marks those of @items that the engine that was cut off wrote and did not note, and those that are damage. The content of the latter
+ * is forgotten, so that none of it is stored. */
 gboolean sk_crash_sort_out (SkUp *self, GPtrArray *items, GError **error);
 /* Index thread: the path is empty, and the engine that was cut off was to put something else there. Perhaps it had just done so and a person
  * removed that, perhaps not: it proves no wish to remove what the base speaks of. */
