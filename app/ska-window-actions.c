@@ -330,10 +330,17 @@ static void
 after_sync (SkaWindow *self, GVariant *reply, gpointer user_data)
 {
   guint64 files = 0;
+  gboolean attention = FALSE;
   g_autofree char *number = NULL;
   g_autofree char *text = NULL;
 
   g_variant_lookup (reply, "files", "t", &files);
+  /* What it is stands among the things that need the person. */
+  if (g_variant_lookup (reply, "attention", "b", &attention) && attention)
+    {
+      ska_window_toast (self, _("Not everything could be synced"));
+      return;
+    }
   number = ska_words_number (files);
   text = files > 0 ? g_strdup_printf (ngettext ("Synced: %s file came in", "Synced: %s files came in", (gulong) MIN (files, G_MAXULONG)), number)
                    : g_strdup (_("Synced: nothing new came in"));

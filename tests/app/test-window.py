@@ -72,7 +72,14 @@ class Device:
 
     def row(self, name, state):
         """The row with this name, when it says so."""
-        return ui.wait_for(lambda: next((r for r in self.app.fresh().all('row', name) if next(r.all('label', state), None)), None), 20, f'{name!r} to be {state!r}')
+        def ask():
+            row = self.home_page.find('row', name)
+            return row if next(row.fresh().all('label', state), None) else None
+        return ui.wait_for(ask, 20, f'{name!r} to be {state!r}')
+
+    @property
+    def home_page(self):
+        return self.app.find('filler', 'SkaHomePage', 30)
 
 
 def tree(path):
@@ -251,7 +258,7 @@ def unlock():
     c.open(('button', 'Unlock'), 660)
     c.app.find('entry', 'Passphrase').type('wrong')
     c.app.find('button', 'Unlock').press()
-    c.app.find('button', 'Unlock', 20)
+    c.app.find('label', lambda name: 'wrong' in name.lower(), 20)
     c.app.find('entry', 'Passphrase').type(PASSPHRASE)
     c.app.find('button', 'Unlock').press()
     c.row('Photos', 'Not on this device')
@@ -273,7 +280,9 @@ def second_window_joins():
 
 
 def dark_and_narrow():
-    ui.tool('xdotool', 'windowsize', '--sync', a.window, 360, 700)
+    ui.tool('xdotool', 'windowsize', a.window, 360, 720)
+    ui.wait_for(lambda: a.app.fresh().find('frame', 'Skerry').extents().width <= 360, what='the window to be narrow')
+    ui.wait_for(lambda: all(n.extents().x >= 0 and n.extents().x + n.extents().width <= 360 for n in a.home_page.fresh().all('button')), what='every button to be inside')
     a.picture('11-narrow')
     a.close()
     a.open(('row', 'Photos'), ADW_DEBUG_COLOR_SCHEME='prefer-dark')
@@ -287,6 +296,7 @@ STEPS = [create_vault, add_storage, add_folder_by_button, drop_folder, drop_file
 
 
 def main():
+    good = True
     print(f'1..{len(STEPS)}', flush=True)
     for number, step in enumerate(STEPS, 1):
         name = f'/window/{step.__name__.replace("_", "-")}'
@@ -300,12 +310,14 @@ def main():
             for device in (a, b, c):
                 if device.log.exists():
                     print(f'log of {device.name}:\n{device.log.read_text()}', file=sys.stderr)
-            print('Bail out! each step builds on the one before', flush=True)
+            good = False
+            # Each step builds on the one before.
             break
     for device in (a, b, c):
         if device.process is not None:
             device.process.kill()
             device.process.wait()
+    return 0 if good else 1
 
 
-main()
+sys.exit(main())

@@ -4,7 +4,7 @@
 #   ui-env.sh [--size WIDTHxHEIGHT] -- COMMAND...
 # The command finds UI_DIR, a short directory that is removed at the end.
 set -eu
-size=900x900
+size=1320x900
 while [ "$1" != -- ]; do
   case $1 in
     --size) size=$2; shift 2 ;;

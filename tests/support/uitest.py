@@ -25,7 +25,7 @@ def wait_for(ask, timeout=10, what='condition'):
             pass
         if time.monotonic() > end:
             raise AssertionError(f'waited {timeout} s for {what}')
-        time.sleep(0.03)
+        time.sleep(0.05)
 
 
 def tool(*arguments):
@@ -84,6 +84,13 @@ class Node:
         return self
 
     def find(self, role=None, name=None, timeout=10):
+        """First in what libatspi remembers (what is gone has no extents), then anew."""
+        try:
+            node = next(self.all(role, name), None)
+            if node is not None:
+                return node
+        except GLib.Error:
+            pass
         return wait_for(lambda: next(self.fresh().all(role, name), None), timeout, f'{role} {name!r}')
 
     def gone(self, role=None, name=None, timeout=10):
