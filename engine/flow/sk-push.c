@@ -158,7 +158,8 @@ store_head_state (SkSession *session, gpointer data, GError **error)
   Push *push = data;
   g_autofree char *key = head_key (push->storage, "state");
 
-  return sk_rollback_note_put (session, push->storage->row, push->counter, error) && sk_index_set (session->index, key, g_bytes_get_data (push->head_state, NULL), g_bytes_get_size (push->head_state), error);
+  return sk_rollback_note_put (session, push->storage->row, push->counter, error)
+         && sk_index_set (session->index, key, g_bytes_get_data (push->head_state, NULL), g_bytes_get_size (push->head_state), error);
 }
 
 static gboolean
