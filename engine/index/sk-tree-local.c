@@ -45,6 +45,14 @@ is_later (Local *l, gint64 row, gboolean *later, GError **error)
   return TRUE;
 }
 
+/* A directory that was made here, and is wanted only because of what lies in it: its maker means it to stay when that goes. */
+static gboolean
+is_to_be_described (const Local *l)
+{
+  return l->change->kind == SK_KIND_DIR && l->node->target.kind == SK_KIND_DIR && l->node->target.version == 0
+         && l->node->base.kind != SK_KIND_DIR && !l->change->first_contact && !l->change->withhold;
+}
+
 static gboolean
 gather_facts (Local *l, SkLocalFacts *facts, GError **error)
 {
@@ -63,7 +71,7 @@ gather_facts (Local *l, SkLocalFacts *facts, GError **error)
       if (has_content)
         content = sk_index_content_row (l->tree->index, &c->found->content);
       facts->content_equals_base = c->kind == node->base.kind && (!has_content || (content != 0 && content == node->base.content));
-      facts->content_equals_target = c->kind == node->target.kind
+      facts->content_equals_target = c->kind == node->target.kind && !is_to_be_described (l)
                                      && (!has_content || (content != 0 && content == node->target.content));
       if (content != 0 && !facts->content_equals_base && !facts->content_equals_target)
         {

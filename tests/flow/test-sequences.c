@@ -80,6 +80,33 @@ test_made_again (void)
   g_assert_cmpstr (got, ==, "second");
 }
 
+/* What is wanted only because of what lies in it goes with that; but not what a person made. */
+static void
+test_directory_that_became_empty (void)
+{
+  g_autoptr(SkFleet) fleet = sk_fleet_new (2, FALSE);
+  g_autofree char *a = sk_fleet_path (fleet, 0, "f"), *b = sk_fleet_path (fleet, 1, "f");
+  g_autofree char *there = g_build_filename (b, "d/e", NULL), *inner = g_build_filename (there, "x", NULL);
+  g_autofree char *last = g_build_filename (a, "d/e/z", NULL);
+
+  sk_put_file (a, "d/e/x", "x", -1);
+  sk_put_file (a, "d/y", "y", -1);
+  sk_fleet_share (fleet, "f");
+  g_assert_cmpint (g_unlink (inner), ==, 0);
+  g_assert_cmpint (g_rmdir (there), ==, 0);
+  sync_cleanly (fleet, 1);
+  sk_put_file (a, "d/e/z", "at the same time", -1);
+  sync_cleanly (fleet, 0);
+  g_assert_cmpint (g_mkdir (there, 0755), ==, 0);
+  sync_cleanly (fleet, 1);
+  sk_fleet_settle (fleet, 8);
+  g_assert_true (is_there (b, "d/e/z"));
+  g_assert_cmpint (g_unlink (last), ==, 0);
+  sk_fleet_settle (fleet, 8);
+  g_assert_true (is_there (a, "d/e"));
+  assert_equal_trees (fleet);
+}
+
 static void
 lose_database (SkFleet *fleet, guint i)
 {
@@ -207,6 +234,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/sequences/made-again-where-it-was-removed", test_made_again);
   g_test_add_func ("/sequences/rule-A5/lost-database", test_lost_database);
+  g_test_add_func ("/sequences/directory-that-became-empty", test_directory_that_became_empty);
   g_test_add_func ("/sequences/time-of-a-link", test_time_of_link);
   g_test_add_func ("/sequences/rule-A7/withdrawn-copy-that-was-changed", test_withdrawn_copy);
   g_test_add_func ("/sequences/rule-A7/touched-loser", test_touched_loser);
