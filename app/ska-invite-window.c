@@ -8,6 +8,7 @@
 #include "sk-client.h"
 #include "ska-deed.h"
 #include "ska-phrase-grid.h"
+#include "ska-stack.h"
 #include "ska-words.h"
 
 #define EXPIRES_SECONDS 600u
@@ -54,7 +55,7 @@ show_end (SkaInviteWindow *self, const char *icon, const char *title, const char
   adw_status_page_set_icon_name (self->end, icon);
   adw_status_page_set_title (self->end, title);
   adw_status_page_set_description (self->end, markup);
-  gtk_stack_set_visible_child_name (self->steps, "end");
+  ska_stack_show (self->steps, "end");
 }
 
 static void
@@ -79,7 +80,7 @@ show_newcomer (SkaInviteWindow *self, GVariant *invitation)
   gtk_label_set_text (self->who, text);
   ska_phrase_grid_set_words (self->words, words);
   gtk_widget_set_sensitive (self->answers, TRUE);
-  gtk_stack_set_visible_child_name (self->steps, "asked");
+  ska_stack_show (self->steps, "asked");
 }
 
 /* TRUE when there is more to come. */
@@ -171,7 +172,7 @@ on_invited (GObject *source, GAsyncResult *result, gpointer data)
   self->state = g_strdup ("open");
   gtk_label_set_text (self->code, code);
   show_until (self, expires);
-  gtk_stack_set_visible_child_name (self->steps, "code");
+  ska_stack_show (self->steps, "code");
   watch (self);
 }
 
@@ -269,6 +270,7 @@ ska_invite_window_init (SkaInviteWindow *self)
 {
   self->cancellable = g_cancellable_new ();
   gtk_widget_init_template (GTK_WIDGET (self));
+  ska_stack_show (self->steps, "starting");
 }
 
 SkaInviteWindow *

@@ -9,6 +9,7 @@
 #include "ska-deed.h"
 #include "ska-keys-group.h"
 #include "ska-phrase-grid.h"
+#include "ska-stack.h"
 
 /* Somebody has to walk to the other device. */
 #define WAIT_SECONDS 600u
@@ -64,7 +65,7 @@ set_joining (SkaJoinPage *self, GCancellable *joining)
   g_set_object (&self->joining, joining);
   gtk_widget_set_sensitive (self->back, joining == NULL);
   show_waiting (self, "");
-  gtk_stack_set_visible_child_name (self->steps, joining != NULL ? "waiting" : "form");
+  ska_stack_show (self->steps, joining != NULL ? "waiting" : "form");
   g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_BUSY]);
 }
 
@@ -184,6 +185,7 @@ ska_join_page_init (SkaJoinPage *self)
 {
   gtk_widget_init_template (GTK_WIDGET (self));
   gtk_editable_set_text (self->device, g_get_host_name ());
+  ska_stack_show (self->steps, "form");
 }
 
 void

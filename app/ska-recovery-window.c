@@ -8,6 +8,7 @@
 #include "sk-client.h"
 #include "ska-deed.h"
 #include "ska-phrase-grid.h"
+#include "ska-stack.h"
 #include "ska-words.h"
 
 struct _SkaRecoveryWindow
@@ -34,7 +35,7 @@ show_end (SkaRecoveryWindow *self, const char *icon, const char *title, const ch
   adw_status_page_set_icon_name (self->end, icon);
   adw_status_page_set_title (self->end, title);
   adw_status_page_set_description (self->end, markup);
-  gtk_stack_set_visible_child_name (self->steps, "end");
+  ska_stack_show (self->steps, "end");
 }
 
 static void
@@ -53,7 +54,7 @@ on_words (GObject *source, GAsyncResult *result, gpointer data)
     }
   g_variant_lookup (reply, "phrase", "&s", &words);
   ska_phrase_grid_set_words (self->words, words);
-  gtk_stack_set_visible_child_name (self->steps, "words");
+  ska_stack_show (self->steps, "words");
 }
 
 static void
@@ -127,6 +128,7 @@ ska_recovery_window_init (SkaRecoveryWindow *self)
 {
   self->cancellable = g_cancellable_new ();
   gtk_widget_init_template (GTK_WIDGET (self));
+  ska_stack_show (self->steps, "starting");
 }
 
 SkaRecoveryWindow *

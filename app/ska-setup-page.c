@@ -6,6 +6,7 @@
 #include "ska-create-page.h"
 #include "ska-join-page.h"
 #include "ska-phrase-grid.h"
+#include "ska-stack.h"
 
 struct _SkaSetupPage
 {
@@ -43,7 +44,7 @@ on_busy (SkaSetupPage *self)
 static void
 show (SkaSetupPage *self, const char *page)
 {
-  gtk_stack_set_visible_child_name (self->pages, page);
+  ska_stack_show (self->pages, page);
 }
 
 static void
@@ -122,6 +123,7 @@ ska_setup_page_init (SkaSetupPage *self)
 {
   gtk_widget_init_template (GTK_WIDGET (self));
   adw_status_page_set_icon_name (self->welcome, SK_APP_ID);
+  show (self, "welcome");
 }
 
 void

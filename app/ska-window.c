@@ -6,6 +6,7 @@
 #include "ska-drop.h"
 #include "ska-home-page.h"
 #include "ska-setup-page.h"
+#include "ska-stack.h"
 #include "ska-unlock-page.h"
 #include "ska-window-actions.h"
 #include "ska-words.h"
@@ -68,7 +69,7 @@ update (SkaWindow *self)
     adw_status_page_set_description (self->failed, markup);
   if (state == SK_STATE_LOCKED)
     ska_unlock_page_set_reason (self->unlock, sentence);
-  gtk_stack_set_visible_child_name (self->pages, page_for (self, state));
+  ska_stack_show (self->pages, page_for (self, state));
   ska_window_actions_update (self, state);
 }
 

@@ -5,6 +5,7 @@ files and by `skerryctl --json`, not only on the screen. Runs inside tests/suppo
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import traceback
@@ -269,7 +270,7 @@ def second_window_joins():
     """Another program on the same home shows the same and says who runs the engine."""
     run = b.ctl_start('run')
     try:
-        ui.wait_for(lambda: b.ctl('status')['running'], 20, 'the engine of the other home')
+        ui.wait_for(lambda: (b.home / 'control').exists() and b.ctl('status')['running'], 20, 'the engine of the other home')
         b.open(('row', 'Photos'), 660)
         b.app.find('label', lambda name: 'Another program runs the engine' in name)
         b.close()
@@ -297,6 +298,7 @@ STEPS = [create_vault, add_storage, add_folder_by_button, drop_folder, drop_file
 
 def main():
     good = True
+    shutil.rmtree(PICTURES, ignore_errors=True)
     print(f'1..{len(STEPS)}', flush=True)
     for number, step in enumerate(STEPS, 1):
         name = f'/window/{step.__name__.replace("_", "-")}'

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Drives a GTK 4 program by what a screen reader sees (AT-SPI), by mouse and by keys (xdotool). Runs inside ui-env.sh.
 
-GTK 4.8 says SHOWING only of windows and gives extents relative to the window; what was never laid out has none."""
+GTK 4.8 says SHOWING only of windows and gives extents relative to the window; what was never laid out has none, and what is hidden has no VISIBLE."""
 import os
 import subprocess
 import time
@@ -52,6 +52,8 @@ class Node:
         return component.get_extents(Atspi.CoordType.WINDOW) if component else None
 
     def laid_out(self):
+        if not self.accessible.get_state_set().contains(Atspi.StateType.VISIBLE):
+            return False
         extents = self.extents()
         return extents is not None and extents.width > 0 and extents.height > 0
 
