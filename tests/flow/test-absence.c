@@ -140,8 +140,9 @@ static void
 test_unreadable_directory (void)
 {
   g_autofree char *a = NULL, *b = NULL;
-  g_autoptr(SkFleet) fleet = fleet_with_files (20, &a, &b);
+  g_autoptr(SkFleet) fleet = fleet_with_files (6, &a, &b);
   g_autofree char *dir = g_build_filename (a, "d", NULL);
+  /* So few that a removal would not be asked about. */
   g_autofree char *before = sk_tree_listing (b), *after = NULL, *text = NULL;
 
   sk_fleet_close (fleet, 0);
@@ -153,7 +154,7 @@ test_unreadable_directory (void)
   sk_sync_all (fleet, 2);
   g_assert_cmpuint (sk_issue (fleet, 0, "failed-item", &text), !=, 0);
   g_assert_nonnull (strstr (text, "d"));
-  g_assert_cmpuint (sk_count_files (b), ==, 20);
+  g_assert_cmpuint (sk_count_files (b), ==, 6);
   g_assert_cmpint (g_chmod (dir, 0755), ==, 0);
   sk_fleet_restart (fleet, 0);
   sk_fleet_settle (fleet, 8);

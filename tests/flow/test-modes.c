@@ -232,6 +232,34 @@ test_only_nodes_are_held (void)
 
 /* --- rules --- */
 
+typedef struct { const char *path; SkKind kind; } Look;
+
+static gboolean
+look_at_target (SkSession *session, gpointer data, GError **error)
+{
+  Look *look = data;
+  g_autoptr(GPtrArray) folders = sk_index_folders (session->index);
+  g_autoptr(SkNode) node = sk_index_node (session->index, ((SkFolderRow *) folders->pdata[0])->row, look->path, error);
+
+  look->kind = node != NULL ? node->target.kind : SK_KIND_NONE;
+  return TRUE;
+}
+
+/* In the vault, as every device sees it, whatever is on the disks. */
+static void
+assert_lives (SkFleet *fleet, const char *path)
+{
+  for (guint i = 0; i < fleet->n; i++)
+    {
+      Look look = { .path = path };
+      g_autoptr(GError) error = NULL;
+
+      sk_session_index (fleet->devices[i], look_at_target, &look, &error);
+      g_assert_no_error (error);
+      g_assert_cmpint (look.kind, ==, SK_KIND_FILE);
+    }
+}
+
 /* A pattern that is added, or taken away, deletes nothing anywhere (RULES A14). */
 static void
 test_ignored_is_not_deleted (void)
@@ -261,6 +289,8 @@ test_ignored_is_not_deleted (void)
   sk_unlink (b, "one.log");
   sk_sync_all (fleet, 3);
   sk_assert_content (a, "one.log", "second");
+  assert_lives (fleet, "one.log");
+  assert_lives (fleet, "logs/l0");
   for (guint i = 0; i < 2; i++)
     g_assert_cmpuint (sk_issues (fleet, i), ==, 0);
   /* The rules are gone: what was held up goes on. */

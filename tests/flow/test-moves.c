@@ -234,6 +234,14 @@ test_inode_comes_back (void)
   g_assert_cmpuint (sk_count_content (b, "PICTURE"), ==, tries);
   g_assert_cmpuint (sk_count_content (b, "picture"), ==, 0);
   g_assert_true (sk_in_trash (b, "pics/p", "picture"));
+  /* It never was the old file, not even until a later pass looked closer. */
+  {
+    g_autofree char *name = g_strdup_printf ("pics2/q%u", tries - 1);
+    g_autoptr(GVariant) reply = sk_fleet_run (fleet, 0, "versions", "{'folder': <'f'>, 'path': <%^ay>}", name);
+    g_autoptr(GVariant) list = g_variant_lookup_value (reply, "versions", G_VARIANT_TYPE ("aa{sv}"));
+
+    g_assert_cmpuint (g_variant_n_children (list), ==, 1);
+  }
 }
 
 /* a is moved over b; the commit at the storage is cut off in between. B never lacks both, and the old b is in the trash. */
