@@ -129,6 +129,18 @@ def run_shows(arguments, count):
             state_file.write_text(json.dumps(state, indent=1))
 
 
+def count_assertions(function, text, seen=()):
+    """In the function and, once each, in those of the same file that it calls."""
+    body = re.search(r'\n%s \(.*?\n}\n' % re.escape(function), text, re.S)
+    if not body:
+        return 0
+    code = body.group(0)
+    calls = set(re.findall(r'\b(\w+) \(', code)) - {function, *seen}
+    defined = [name for name in sorted(calls) if re.search(r'\n%s \([^;]*?\)\n{' % re.escape(name), text)]
+    return (len(re.findall(r'g_assert|assert_|self\.assert', code))
+            + sum(count_assertions(name, text, (*seen, function, *defined)) for name in defined))
+
+
 def list_situations():
     """Every situation and rule, the tests that bear its id, and how many assertions they make."""
     rows = [line.split('\t') for line in (TOP / 'tests/situations.tsv').read_text().splitlines()[1:]]
@@ -140,9 +152,7 @@ def list_situations():
         found = []
         for path, text in sources.items():
             for match in re.finditer(r'"(/[^"]*\b(?:sit|rule)-%s\b[^"]*)",\s*(?:\w+,\s*)?(\w+)' % re.escape(ident), text):
-                body = re.search(r'\n%s \(.*?\n}\n' % re.escape(match.group(2)), text, re.S)
-                asserts = len(re.findall(r'g_assert|assert_|self\.assert', body.group(0))) if body else 0
-                found.append((match.group(1), asserts))
+                found.append((match.group(1), count_assertions(match.group(2), text)))
         if found:
             for test, asserts in found:
                 print(f'{ident}\t{test}\t{asserts}')
