@@ -13,6 +13,7 @@ typedef struct
   GBytes *object;
   gboolean usable;               /* may be written with */
   gint64 seen;                   /* the newest head of a live device that uses it, unix seconds */
+  gint64 stored;                 /* when its object was put, as the storage says */
 } Epoch;
 
 typedef struct
@@ -115,7 +116,7 @@ open_storage (Recover *self, GError **error)
 /* --- keys --- */
 
 static void
-open_epoch (Recover *self, GBytes *object, const char *name)
+open_epoch (Recover *self, GBytes *object, const SkStoreItem *item)
 {
   g_autoptr(GError) error = NULL;
   SkPublicKey sign, box;
@@ -125,11 +126,11 @@ open_epoch (Recover *self, GBytes *object, const char *name)
 
   if (!sk_epoch_open (object, &self->vault, NULL, self->recovery, &id, &keys, &sign, &box, &error))
     {
-      g_message ("“%s” is left out: %s", name, error->message);
+      g_message ("“%s” is left out: %s", item->name, error->message);
       return;
     }
   epoch = g_new0 (Epoch, 1);
-  *epoch = (Epoch) { .id = id, .keys = keys, .object = g_bytes_ref (object) };
+  *epoch = (Epoch) { .id = id, .keys = keys, .object = g_bytes_ref (object), .stored = item->mtime };
   g_ptr_array_add (self->epochs, epoch);
 }
 
@@ -149,7 +150,7 @@ read_epochs (Recover *self, GError **error)
       g_autoptr(GBytes) object = sk_store_get_sync (self->store, item->name, SK_SMALL_OBJECT_MAX, cancellable, &local);
 
       if (object != NULL)
-        open_epoch (self, object, item->name);
+        open_epoch (self, object, item);
       else if (!g_error_matches (local, SK_ERROR, SK_ERROR_NOT_FOUND) && !g_error_matches (local, SK_ERROR, SK_ERROR_LIMIT))
         {
           g_propagate_error (error, g_steal_pointer (&local));
@@ -241,11 +242,13 @@ read_heads (Recover *self, GError **error)
 }
 
 /* Usable ones before others, of these what was written with last. A hostile member could have published an epoch with another id key, but none
- * that the living use. */
+ * that the living use. Heads of one second are told apart by the age of the epoch objects. */
 static gboolean
 is_better (const Epoch *a, const Epoch *b)
 {
-  return a->usable != b->usable ? a->usable : a->seen > b->seen;
+  if (a->usable != b->usable)
+    return a->usable;
+  return a->seen != b->seen ? a->seen > b->seen : a->stored > b->stored;
 }
 
 static void
