@@ -275,12 +275,17 @@ test_stuck_process (void)
   g_assert_error (error, SK_ERROR, SK_ERROR_USAGE);
   g_assert_nonnull (strstr (error->message, "did not answer"));
   g_assert_cmpint (g_get_monotonic_time () - start, <, 5 * G_USEC_PER_SEC);
+  g_assert_true (g_dbus_connection_close_sync (keyring, NULL, NULL));
   g_test_dbus_stop (bus);
 }
 
 static void
 test_stuck (void)
 {
+  g_autofree char *options = g_strconcat (g_getenv ("ASAN_OPTIONS") != NULL ? g_getenv ("ASAN_OPTIONS") : "", ":detect_leaks=0", NULL);
+
+  /* GDBus still holds the unanswered call when the process ends: that is what is tested, not a leak. */
+  g_setenv ("ASAN_OPTIONS", options, TRUE);
   g_test_trap_subprocess ("/keystore/stuck/subprocess", 0, G_TEST_SUBPROCESS_INHERIT_STDERR);
   g_test_trap_assert_passed ();
 }
