@@ -139,6 +139,32 @@ change_install (Change *self, const SkSpot *own, const SkStat *expected, GError 
   return SK_SWAP_DONE;
 }
 
+/* How the file behind @fd, which was @ready before it came to its place, is told to the index. A
+ * person may have written into it since: then it is told as it was, so that the next scan notices. */
+static gboolean
+look_at_installed (int fd, const char *name, const SkStat *ready, SkStat *out)
+{
+  if (!sk_stat_at (fd, name, out))
+    return FALSE;
+  if (!sk_stat_same_moved (ready, out))
+    *out = *ready;
+  return TRUE;
+}
+
+/* The same for what was @now before it got @meta in its place. A write leaves one time in both
+ * stamps. */
+static gboolean
+look_at_dressed (const SkSpot *spot, const SkStat *now, const SkMeta *meta, SkStat *out)
+{
+  if (!sk_stat_at (spot->dir, spot->name, out))
+    return FALSE;
+  if (out->kind != now->kind || out->ino != now->ino
+      || (out->kind == SK_KIND_FILE
+          && (out->size != now->size || (out->mtime != meta->mtime && out->mtime == out->ctime))))
+    *out = *now;
+  return TRUE;
+}
+
 /* A name of our own in .skerry/tmp. */
 static void
 own_name (char out[OWN_NAME_SIZE])
@@ -289,6 +315,8 @@ sk_target_place (SkRoot *root, SkPartial *partial, const char *path, const SkSta
   errnum = dress (root, fd, meta);
   if (errnum == 0 && !batch)
     errnum = sk_barrier_sync_file (root, fd);
+  if (errnum == 0 && !sk_stat_at (fd, "", &ready))
+    errnum = errno;
   if (errnum != 0)
     return sk_write_fail (error, root, errnum, "finish", path);
   result
@@ -297,7 +325,7 @@ sk_target_place (SkRoot *root, SkPartial *partial, const char *path, const SkSta
     sk_partial_release (partial);
   if (result != SK_SWAP_DONE)
     return FALSE;
-  if (!sk_stat_at (fd, "", out))
+  if (!look_at_installed (fd, "", &ready, out))
     return sk_write_fail (error, root, errno, "look at", path);
   if (!batch)
     return sk_root_barrier (root, error);
@@ -308,7 +336,7 @@ sk_target_place (SkRoot *root, SkPartial *partial, const char *path, const SkSta
 /* A finished file at @own, not in its place yet. Returns its descriptor, or -1 with errno. */
 static int
 make_small (SkRoot *root, const SkSpot *own, const guint8 *data, gsize len, const SkMeta *meta,
-            gboolean batch)
+            gboolean batch, SkStat *ready)
 {
   int fd = openat (own->dir, own->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600),
       errnum;
@@ -320,6 +348,8 @@ make_small (SkRoot *root, const SkSpot *own, const guint8 *data, gsize len, cons
     errnum = dress (root, fd, meta);
   if (errnum == 0 && !batch)
     errnum = sk_barrier_sync_file (root, fd);
+  if (errnum == 0 && !sk_stat_at (fd, "", ready))
+    errnum = errno;
   if (errnum == 0)
     return fd;
   unlinkat (own->dir, own->name, 0);
@@ -356,6 +386,7 @@ sk_target_write_small (SkRoot *root, const char *path, const guint8 *data, gsize
   g_auto(Fd) tmp = { -1 }, file = { -1 };
   SkSwapResult result;
   char name[OWN_NAME_SIZE];
+  SkStat ready;
   SkSpot own;
 
   if (!change_begin_replacing (&change, root, path, expected, trash_batch, error))
@@ -369,7 +400,7 @@ sk_target_write_small (SkRoot *root, const char *path, const guint8 *data, gsize
 #endif
   own_name (name);
   own = (SkSpot) { tmp.fd, name };
-  file.fd = make_small (root, &own, data, len, meta, batch);
+  file.fd = make_small (root, &own, data, len, meta, batch, &ready);
   if (file.fd < 0)
     return sk_write_fail (error, root, errno, "write", path);
 
@@ -378,7 +409,7 @@ sk_target_write_small (SkRoot *root, const char *path, const guint8 *data, gsize
     unlinkat (tmp.fd, name, 0);
   if (result != SK_SWAP_DONE)
     return FALSE;
-  if (!sk_stat_at (file.fd, "", out))
+  if (!look_at_installed (file.fd, "", &ready, out))
     return sk_write_fail (error, root, errno, "look at", path);
   if (!batch)
     return sk_root_barrier (root, error);
@@ -397,6 +428,7 @@ sk_target_symlink (SkRoot *root, const char *path, const char *link, const SkSta
   struct timespec times[2];
   SkSwapResult result;
   char name[OWN_NAME_SIZE];
+  SkStat ready;
 
   if (link[0] == '\0' || strlen (link) > SK_SYMLINK_MAX)
     return sk_fail (error, SK_ERROR_LIMIT, "A symbolic link has an empty or too long target");
@@ -411,13 +443,15 @@ sk_target_symlink (SkRoot *root, const char *path, const char *link, const SkSta
                           "make the symbolic link", path);
   fill_times (mtime, times);
   utimensat (tmp.fd, name, times, AT_SYMLINK_NOFOLLOW);
+  if (!sk_stat_at (tmp.fd, name, &ready))
+    return sk_write_fail (error, root, errno, "look at", path);
 
   result = change_install (&change, &(SkSpot) { tmp.fd, name }, expected, error);
   if (result == SK_SWAP_KEPT)
     unlinkat (tmp.fd, name, 0);
   if (result != SK_SWAP_DONE)
     return FALSE;
-  if (!sk_stat_at (change.to.dir, change.to.name, out))
+  if (!look_at_installed (change.to.dir, change.to.name, &ready, out))
     return fail_change (&change, errno, "look at", error);
   return TRUE;
 }
@@ -506,7 +540,7 @@ sk_target_set_meta (SkRoot *root, const char *path, const SkStat *expected, cons
   errnum = dress_in_place (root, &change.to, &now, meta);
   if (errnum != 0)
     return fail_change (&change, errnum, "set the permissions and times of", error);
-  if (!sk_stat_at (change.to.dir, change.to.name, out))
+  if (!look_at_dressed (&change.to, &now, meta, out))
     return fail_change (&change, errno, "look at", error);
   remember_inode (root, &change.to, out);
   sk_barrier_add_dir (root, change.to.dir);
@@ -575,6 +609,7 @@ sk_target_rename (SkRoot *root, const char *from, const SkStat *expected_from, c
 {
   g_auto(Change) source = { .to.dir = -1, .slot.dir = -1 },
                   target = { .to.dir = -1, .slot.dir = -1 };
+  SkStat moved;
   int errnum = 0;
 
   if (is_absent (expected_from))
@@ -586,15 +621,16 @@ sk_target_rename (SkRoot *root, const char *from, const SkStat *expected_from, c
     return FALSE;
   sk_barrier_add_dir (root, source.to.dir);
   sk_barrier_add_dir (root, target.to.dir);
-  if (!sk_stat_at (target.to.dir, target.to.name, out))
+  if (!look_at_installed (target.to.dir, target.to.name, expected_from, out))
     return fail_change (&target, errno, "look at", error);
   if (meta == NULL)
     return TRUE;
 
-  errnum = dress_in_place (root, &target.to, out, meta);
+  moved = *out;
+  errnum = dress_in_place (root, &target.to, &moved, meta);
   if (errnum != 0)
     return fail_change (&target, errnum, "set the permissions and times of", error);
-  if (!sk_stat_at (target.to.dir, target.to.name, out))
+  if (!look_at_dressed (&target.to, &moved, meta, out))
     return fail_change (&target, errno, "look at", error);
   remember_inode (root, &target.to, out);
   return TRUE;

@@ -101,6 +101,24 @@ test_save_before_replace (void)
       }
 }
 
+/* The new file is written into as soon as it is in its place: the numbers that are told must not be
+ * those of the edit, or no scan would ever notice it. */
+static void
+test_edit_of_what_just_came (void)
+{
+  g_autoptr(Tree) tree = tree_for (EXCHANGE);
+  g_autoptr(GError) error = NULL;
+  SkStat old = given (tree, "f", "old"), out, there;
+  Person person = { tree, "f", { "swapped" }, { "+" } };
+
+  watch (&person);
+  g_assert_true (write_small (tree, "f", "new", &old, &out, &error));
+  g_assert_no_error (error);
+  assert_text (tree, "f", "new+");
+  there = tree_stat (tree, "f");
+  g_assert_false (sk_stat_same (&out, &there));
+}
+
 static void
 test_save_while_linking (void)
 {
@@ -476,6 +494,7 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/race/rule-a11/save-before-replace", test_save_before_replace);
+  g_test_add_func ("/race/rule-a11/edit-of-what-just-came", test_edit_of_what_just_came);
   g_test_add_func ("/race/rule-a11/save-while-linking", test_save_while_linking);
   g_test_add_func ("/race/rule-a11/save-while-moving", test_save_while_moving);
   g_test_add_func ("/race/rule-a11/save-twice", test_save_twice);
