@@ -45,12 +45,13 @@ is_later (Local *l, gint64 row, gboolean *later, GError **error)
   return TRUE;
 }
 
-/* A directory that was made here, and is wanted only because of what lies in it: its maker means it to stay when that goes. */
+/* A directory that was made here, and is wanted only because of what lies in it: its maker means it to stay when that goes. Not in the place of
+ * something else: that may have been this engine, which was killed before it noted it. */
 static gboolean
 is_to_be_described (const Local *l)
 {
   return l->change->kind == SK_KIND_DIR && l->node->target.kind == SK_KIND_DIR && l->node->target.version == 0
-         && l->node->base.kind != SK_KIND_DIR && !l->change->first_contact && !l->change->withhold;
+         && l->node->base.kind == SK_KIND_NONE && !l->change->first_contact && !l->change->withhold;
 }
 
 static gboolean
