@@ -14,6 +14,7 @@ typedef struct
   GArray *nodes;                 /* gint64 rows, oldest first */
   GArray *walls;                 /* gint64 seconds of the entries, by their writer's clock */
   guint64 bytes;
+  GArray *gone;                  /* gboolean: removed, not replaced */
   guint held;                    /* of @nodes: were held already */
 } Recent;
 
@@ -24,6 +25,7 @@ recent_free (gpointer data)
 
   g_array_unref (self->nodes);
   g_array_unref (self->walls);
+  g_array_unref (self->gone);
   g_free (self);
 }
 
@@ -155,6 +157,7 @@ recent_of (SkSession *session, const SkId *writer, gint64 folder)
   recent = g_new0 (Recent, 1);
   recent->nodes = g_array_new (FALSE, FALSE, sizeof (gint64));
   recent->walls = g_array_new (FALSE, FALSE, sizeof (gint64));
+  recent->gone = g_array_new (FALSE, FALSE, sizeof (gboolean));
   g_hash_table_insert (session->mass, g_steal_pointer (&key), recent);
   return recent;
 }
@@ -169,10 +172,22 @@ forget_old (Recent *recent, gint64 wall)
   if (old == 0)
     return;
   g_array_remove_range (recent->walls, 0, old);
+  g_array_remove_range (recent->gone, 0, old);
   g_array_remove_range (recent->nodes, 0, old);
   recent->held -= MIN (recent->held, old);
   if (recent->walls->len == 0)
     recent->bytes = 0;
+}
+
+/* Those are not among the files any more. */
+static guint64
+count_gone (const Recent *recent)
+{
+  guint64 n = 0;
+
+  for (guint i = 0; i < recent->gone->len; i++)
+    n += g_array_index (recent->gone, gboolean, i);
+  return n;
 }
 
 static gboolean
@@ -249,7 +264,7 @@ sk_mass_note (SkSession *session, const SkEntry *entry, const SkId *writer, GErr
   g_autoptr(SkNode) node = NULL;
   Recent *recent;
   SkFolderCounts counts;
-  gboolean loss;
+  gboolean loss, is_gone;
 
   if ((entry->kind != SK_KIND_TOMBSTONE && entry->kind != SK_KIND_FILE) || sk_device_id_equal (&device, &session->who.device)
       || (entry->flags & (SK_ENTRY_MOVED | SK_ENTRY_WAS_DIR)) != 0)
@@ -272,12 +287,14 @@ sk_mass_note (SkSession *session, const SkEntry *entry, const SkId *writer, GErr
   forget_old (recent, entry->wall);
   g_array_append_val (recent->nodes, node->row);
   g_array_append_val (recent->walls, entry->wall);
+  is_gone = entry->kind == SK_KIND_TOMBSTONE;
+  g_array_append_val (recent->gone, is_gone);
   recent->bytes += node->base.size;
   if (recent->nodes->len < SK_MASS_HALF_FROM && recent->bytes < SK_MASS_BYTES)
     return TRUE;
   if (!sk_index_folder_counts (session->index, folder, &counts, error))
     return FALSE;
-  if (!sk_mass_is (recent->nodes->len, recent->bytes, (guint64) counts.files + recent->nodes->len))
+  if (!sk_mass_is (recent->nodes->len, recent->bytes, (guint64) counts.files + count_gone (recent)))
     return TRUE;
   return hold_all (session, recent, folder, entry, error);
 }

@@ -17,6 +17,7 @@ typedef struct
   SkPullResult *out;
   SkHead *best;                  /* that names the newest snapshot; NULL when none does */
   SkHead *own;                   /* of this device; NULL when there is none */
+  guint64 last_put;              /* counter of the own head that must be there */
   /* one segment on its way into the index */
   SkPosition position;
   GBytes *object;
@@ -172,6 +173,7 @@ load_local (SkSession *session, gpointer data, GError **error)
 {
   Pull *pull = data;
 
+  pull->last_put = sk_rollback_last_put (session, pull->storage->row);
   pull->local = sk_index_positions (session->index, error);
   return pull->local != NULL;
 }
@@ -390,7 +392,7 @@ pull_once (SkSession *session, SkFlowStorage *storage, SkPullResult *out, gboole
   if (!sk_session_index (session, load_local, &pull, error) || !read_heads (session, &pull, cancellable, error))
     return FALSE;
   note_offered (session, pull.wanted);
-  if (!sk_rollback_check (session, storage, pull.own, cancellable, error))
+  if (!sk_rollback_check (session, storage, pull.own, pull.last_put, cancellable, error))
     return FALSE;
   if (is_ahead_of_me (session, &pull))
     {

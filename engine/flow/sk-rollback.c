@@ -105,21 +105,23 @@ typedef struct
 {
   SkFlowStorage *storage;
   const SkHead *own;
-  gboolean rolled_back;
   GArray *packs;                 /* SkPackInfo that the log names; later those that are missing */
 } RollbackCall;
 
+guint64
+sk_rollback_last_put (SkSession *session, gint64 storage)
+{
+  g_autofree char *key = put_key (storage);
+
+  return sk_index_get_u64 (session->index, key, 0);
+}
+
 /* Index thread. */
 static gboolean
-compare_counters (SkSession *session, gpointer data, GError **error)
+load_packs (SkSession *session, gpointer data, GError **error)
 {
   RollbackCall *call = data;
-  g_autofree char *key = put_key (call->storage->row);
-  guint64 put = sk_index_get_u64 (session->index, key, 0);
 
-  call->rolled_back = put > 0 && (call->own == NULL || call->own->counter < put);
-  if (!call->rolled_back)
-    return TRUE;
   call->packs = sk_index_packs (session->index, call->storage->row, error);
   return call->packs != NULL;
 }
@@ -177,17 +179,29 @@ take_back (SkSession *session, gpointer data, GError **error)
          && sk_index_set (session->index, state, "", 0, error) && sk_snapshot_forget (session, row, error) && sk_index_set_u64 (session->index, put, 0, error);
 }
 
+/* A head that cannot be read, or that LIST does not show yet (C10), is not a missing one. */
+static gboolean
+is_missing (SkSession *session, SkFlowStorage *storage, GCancellable *cancellable)
+{
+  g_autofree char *name = sk_head_object_name (&session->who.device);
+  g_autoptr(GError) error = NULL;
+  g_autoptr(GBytes) object = sk_store_get_sync (storage->store, name, SK_HEAD_SIZE_MAX, cancellable, &error);
+
+  return object == NULL && g_error_matches (error, SK_ERROR, SK_ERROR_NOT_FOUND);
+}
+
 gboolean
-sk_rollback_check (SkSession *session, SkFlowStorage *storage, const SkHead *own, GCancellable *cancellable, GError **error)
+sk_rollback_check (SkSession *session, SkFlowStorage *storage, const SkHead *own, guint64 last_put, GCancellable *cancellable, GError **error)
 {
   RollbackCall call = { .storage = storage, .own = own };
   g_autofree char *key = g_strdup_printf ("rolled-back:%" G_GINT64_FORMAT, storage->row);
   g_autoptr(GArray) packs = NULL;
-  gboolean ok = sk_session_index (session, compare_counters, &call, error);
 
+  if (last_put == 0 || (own != NULL ? own->counter >= last_put : !is_missing (session, storage, cancellable)))
+    return TRUE;
+  if (!sk_session_index (session, load_packs, &call, error))
+    return FALSE;
   packs = call.packs;
-  if (!ok || !call.rolled_back)
-    return ok;
   if (!keep_missing (&call, cancellable, error) || !sk_session_transact (session, take_back, &call, error)
       || !sk_rollback_mark_files (session, cancellable, error))
     return FALSE;

@@ -11,7 +11,7 @@
 #define MORE_THAN_ASKED 10u
 
 /* A loss that was published. */
-typedef struct { gint64 at; guint64 bytes; } Recent;
+typedef struct { gint64 at; guint64 bytes; gboolean removed; } Recent;
 
 gboolean
 sk_up_may_publish (const SkUpFolder *folder)
@@ -198,7 +198,7 @@ static gboolean
 must_ask (SkUp *self, SkUpFolder *folder, const GoneCall *call)
 {
   gint64 now = sk_clock_now (self->session->clock);
-  guint64 lost = call->removed + call->replaced, recent, bytes = call->bytes;
+  guint64 lost = call->removed + call->replaced, recent, gone = 0, bytes = call->bytes;
 
   if (lost == 0 || call->first_contact || !sk_up_may_publish (folder) || folder->publish)
     return FALSE;
@@ -210,14 +210,18 @@ must_ask (SkUp *self, SkUpFolder *folder, const GoneCall *call)
     g_free (g_queue_pop_head (&folder->recent));
   recent = g_queue_get_length (&folder->recent);
   for (GList *at = folder->recent.head; at != NULL; at = at->next)
-    bytes += ((Recent *) at->data)->bytes;
-  return sk_mass_is (recent + lost, bytes, call->files + recent);
+    {
+      bytes += ((Recent *) at->data)->bytes;
+      gone += ((Recent *) at->data)->removed;
+    }
+  /* What was removed before is not among the files any more; what is being removed still is. */
+  return sk_mass_is (recent + lost, bytes, call->files + gone);
 }
 
 static void
 remember_loss (SkUp *self, SkUpFolder *folder, const GoneCall *call)
 {
-  guint64 lost = call->removed + call->replaced;
+  guint64 lost = call->first_contact ? 0 : call->removed + call->replaced;
 
   /* He said yes once; what comes after that is counted anew. */
   if (folder->confirmed)
@@ -231,6 +235,7 @@ remember_loss (SkUp *self, SkUpFolder *folder, const GoneCall *call)
 
       recent->at = sk_clock_now (self->session->clock);
       recent->bytes = i == 0 ? call->bytes : 0;
+      recent->removed = i < call->removed;
       g_queue_push_tail (&folder->recent, recent);
     }
 }
@@ -274,6 +279,7 @@ ask (SkUp *self, SkUpFolder *folder, const GoneCall *call)
     g_string_append_printf (what, "%s%" G_GUINT64_FORMAT " files were overwritten with zeros or unreadable data", what->len > 0 ? " and " : "",
                             call->replaced);
   folder->waiting = folder->gone->len + folder->suspects->len;
+  folder->confirmed = FALSE;
   if (!sk_session_transact (self->session, store_decision, &d, &error))
     g_ptr_array_add (self->failed, g_strdup (error->message));
   sk_session_raise (self->session, key, "mass-change", folder->row, NULL,

@@ -428,6 +428,12 @@ check_done (gpointer data)
   sk_up_turn (self);
 }
 
+static gboolean
+is_among (GPtrArray *paths, const char *path)
+{
+  return g_ptr_array_find_with_equal_func (paths, path, g_str_equal, NULL);
+}
+
 static void
 start_checks (SkUp *self, SkUpFolder *folder)
 {
@@ -440,6 +446,12 @@ start_checks (SkUp *self, SkUpFolder *folder)
   due = sk_settle_due (folder->settle, sk_clock_now (self->session->clock));
   if (due->len == 0)
     return;
+  if (is_among (due, ".skerryignore"))
+    {
+      /* Other rules: everything is to be looked at, and nothing by the old ones. */
+      sk_up_scan_all (self, folder);
+      return;
+    }
   job = g_new0 (CheckJob, 1);
   job->up = self;
   job->folder = folder;
@@ -454,8 +466,6 @@ start_checks (SkUp *self, SkUpFolder *folder)
     {
       const char *path = due->pdata[i];
 
-      if (g_str_equal (path, ".skerryignore"))
-        sk_up_scan_all (self, folder);      /* other rules: everything is to be looked at */
       if (*path == '\0' || is_left_out (folder, path, FALSE))
         continue;
       g_ptr_array_add (job->paths, g_strdup (path));

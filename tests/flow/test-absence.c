@@ -160,7 +160,7 @@ test_unreadable_directory (void)
   sk_fleet_settle (fleet, 8);
   after = sk_tree_listing (b);
   g_assert_cmpstr (before, ==, after);
-  g_assert_cmpuint (sk_issues (fleet, 0), ==, 0);
+  sk_assert_no_issues (fleet, 0);
   /* A removal that can be seen is one. */
   sk_unlink (a, "d/file3");
   sk_fleet_settle (fleet, 8);
@@ -391,7 +391,7 @@ test_root_away_for_a_while (void)
   g_assert_cmpint (g_rename (away, a), ==, 0);
   g_assert_true (sk_wait (has_state, &there, 8));
   g_assert_cmpuint (sk_count_files (b), ==, 13);
-  g_assert_cmpuint (sk_issues (fleet, 0), ==, 0);
+  sk_assert_no_issues (fleet, 0);
   for (guint i = 0; i < 2; i++)
     sk_fleet_close (fleet, i);
 }
@@ -421,7 +421,7 @@ test_new_numbers_adopted (void)
   sk_sync_all (fleet, 2);
   state = sk_folder_state (fleet, 0, "f");
   g_assert_cmpstr (state, ==, "up-to-date");
-  g_assert_cmpuint (sk_issues (fleet, 0), ==, 0);
+  sk_assert_no_issues (fleet, 0);
   sk_assert_equal_trees (fleet, "f");
   /* From now on as always: a removal is one, without a question. */
   sk_unlink (a, "d/file1");
@@ -446,7 +446,7 @@ test_new_numbers_deletions_wait (void)
   sk_resolve (fleet, 0, "mass-change", "accept");
   sk_fleet_settle (fleet, 8);
   g_assert_cmpuint (sk_count_files (b), ==, 28);
-  g_assert_cmpuint (sk_issues (fleet, 0), ==, 0);
+  sk_assert_no_issues (fleet, 0);
   sk_unlink (a, "d/file3");
   sk_fleet_settle (fleet, 8);
   g_assert_cmpuint (sk_count_files (b), ==, 27);
@@ -474,7 +474,7 @@ test_new_numbers_refused (void)
   sk_fleet_settle (fleet, 8);
   g_assert_cmpuint (sk_count_files (a), ==, 30);
   g_assert_cmpuint (sk_count_files (b), ==, 30);
-  g_assert_cmpuint (sk_issues (fleet, 0), ==, 0);
+  sk_assert_no_issues (fleet, 0);
   sk_assert_equal_trees (fleet, "f");
 }
 

@@ -59,14 +59,6 @@ set_mtime (const char *dir, const char *path, gint64 seconds)
   g_assert_cmpint (utimensat (AT_FDCWD, full, times, AT_SYMLINK_NOFOLLOW), ==, 0);
 }
 
-static void
-make_dir (const char *dir, const char *path)
-{
-  g_autofree char *full = g_build_filename (dir, path, NULL);
-
-  g_assert_cmpint (g_mkdir_with_parents (full, 0755), ==, 0);
-}
-
 /* Same name, same size, same mtime, other bytes. */
 static void
 test_same_size_and_time (void)
@@ -107,7 +99,7 @@ test_edit_wins_over_deletion (void)
       g_assert_cmpuint (sk_count_files (t.a), ==, 1);
       sk_assert_equal_trees (t.fleet, "f");
       for (guint i = 0; i < 2; i++)
-        g_assert_cmpuint (sk_issues (t.fleet, i), ==, 0);
+        sk_assert_no_issues (t.fleet, i);
     }
 }
 
@@ -308,7 +300,7 @@ test_upload_of_loser_fails (void)
   assert_everywhere (&t, "from a", 1);
   assert_everywhere (&t, "from b", 1);
   sk_assert_equal_trees (t.fleet, "f");
-  g_assert_cmpuint (sk_issues (t.fleet, 1), ==, 0);
+  sk_assert_no_issues (t.fleet, 1);
 }
 
 /* Both sides rewrite the file again and again: every text that lost is there once, and it ends when they stop. */
@@ -540,53 +532,6 @@ test_touch_against_deletion (void)
     }
 }
 
-/* RULES A15: of a deleted directory only the file that was changed comes back. */
-static void
-test_directory_comes_back_with_what_changed (void)
-{
-  g_auto(Three) t = { NULL };
-
-  three_init (&t, 2);
-  sk_put_many (t.a, "d/e/file", 4);
-  make_dir (t.a, "d/empty");
-  sk_fleet_settle (t.fleet, 8);
-  for (guint i = 0; i < 4; i++)
-    {
-      g_autofree char *path = g_strdup_printf ("d/e/file%u", i);
-
-      sk_unlink (t.a, path);
-    }
-  sk_unlink (t.a, "d/e");
-  sk_unlink (t.a, "d/empty");
-  sk_unlink (t.a, "d");
-  sk_put_file (t.b, "d/e/file2", "changed on b", -1);
-  sk_fleet_settle (t.fleet, 8);
-  sk_assert_equal_trees (t.fleet, "f");
-  sk_assert_content (t.a, "d/e/file2", "changed on b");
-  g_assert_cmpuint (sk_count_files (t.a), ==, 2);
-  g_assert_false (sk_there (t.a, "d/empty"));
-}
-
-/* An unknown local file keeps its directory. */
-static void
-test_unknown_file_keeps_directory (void)
-{
-  g_auto(Three) t = { NULL };
-
-  three_init (&t, 2);
-  sk_put_file (t.a, ".skerryignore", "*.secret\n", -1);
-  sk_put_many (t.a, "d/file", 2);
-  sk_fleet_settle (t.fleet, 8);
-  sk_put_file (t.b, "d/local.secret", "nobody else's", -1);
-  sk_unlink (t.a, "d/file0");
-  sk_unlink (t.a, "d/file1");
-  sk_unlink (t.a, "d");
-  sk_sync_all (t.fleet, 3);
-  sk_assert_content (t.b, "d/local.secret", "nobody else's");
-  g_assert_false (sk_there (t.b, "d/file0"));
-  g_assert_false (sk_there (t.a, "d/file0"));
-}
-
 int
 main (int argc, char **argv)
 {
@@ -610,7 +555,5 @@ main (int argc, char **argv)
   g_test_add_func ("/conflicts/rule-a7/copy-is-written-before-it-is-dominated", test_copy_is_written_before_it_is_dominated);
   g_test_add_func ("/conflicts/rule-a8/chmod-against-edit", test_chmod_against_edit);
   g_test_add_func ("/conflicts/rule-a8/touch-against-deletion", test_touch_against_deletion);
-  g_test_add_func ("/conflicts/rule-a15/comes-back-with-what-changed", test_directory_comes_back_with_what_changed);
-  g_test_add_func ("/conflicts/rule-a15/unknown-file-keeps-directory", test_unknown_file_keeps_directory);
   return g_test_run ();
 }

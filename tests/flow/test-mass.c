@@ -45,14 +45,14 @@ removal_of (guint percent, gboolean is_mass)
   sk_sync (fleet, 1);
   if (!is_mass)
     {
-      g_assert_cmpuint (sk_issues (fleet, 0), ==, 0);
+      sk_assert_no_issues (fleet, 0);
       g_assert_cmpuint (sk_count_files (b), ==, 50 - n);
       g_assert_true (sk_in_trash (b, "d/file0", NULL));
       return;
     }
   g_assert_cmpuint (sk_issue (fleet, 0, "mass-change", &text), !=, 0);
   g_assert_cmpuint (sk_count_files (b), ==, 50);
-  g_assert_cmpuint (sk_issues (fleet, 1), ==, 0);
+  sk_assert_no_issues (fleet, 1);
   /* Waiting changes nothing, however often it is asked and started again. */
   sk_fleet_restart (fleet, 0);
   sk_sync_all (fleet, 2);
@@ -62,7 +62,7 @@ removal_of (guint percent, gboolean is_mass)
   g_assert_cmpuint (sk_count_files (b), ==, 50 - n);
   g_assert_true (sk_in_trash (b, "d/file0", NULL));
   for (guint i = 0; i < 2; i++)
-    g_assert_cmpuint (sk_issues (fleet, i), ==, 0);
+    sk_assert_no_issues (fleet, i);
 }
 
 static void
@@ -122,7 +122,7 @@ test_refused (void)
   sk_fleet_settle (fleet, 8);
   g_assert_cmpuint (sk_count_files (a), ==, 20);
   g_assert_cmpuint (sk_count_files (b), ==, 20);
-  g_assert_cmpuint (sk_issues (fleet, 0), ==, 0);
+  sk_assert_no_issues (fleet, 0);
   sk_assert_equal_trees (fleet, "f");
 }
 
@@ -139,7 +139,7 @@ test_put_back (void)
   g_assert_cmpuint (sk_issue (fleet, 0, "mass-change", NULL), !=, 0);
   g_assert_cmpint (g_rename (away, d), ==, 0);
   sk_fleet_settle (fleet, 8);
-  g_assert_cmpuint (sk_issues (fleet, 0), ==, 0);
+  sk_assert_no_issues (fleet, 0);
   g_assert_cmpuint (sk_count_files (b), ==, 20);
 }
 
@@ -162,7 +162,7 @@ test_a_thousand (void)
   remove_range (a, 0, 999);
   sk_sync_all (fleet, 1);
   g_assert_cmpuint (sk_count_files (b), ==, 1101);
-  g_assert_cmpuint (sk_issues (fleet, 0), ==, 0);
+  sk_assert_no_issues (fleet, 0);
   /* One more within ten minutes makes a thousand. */
   remove_range (a, 999, 1000);
   sk_sync_all (fleet, 1);
@@ -187,7 +187,7 @@ test_half_from_ten_on (void)
   remove_range (a, 0, 9);
   sk_sync_all (fleet, 1);
   g_assert_cmpuint (sk_count_files (b), ==, 0);
-  g_assert_cmpuint (sk_issues (fleet, 0), ==, 0);
+  sk_assert_no_issues (fleet, 0);
 }
 
 static void
@@ -199,7 +199,7 @@ test_moves_are_no_loss (void)
   sk_rename (a, "d", "e");
   sk_fleet_settle (fleet, 8);
   for (guint i = 0; i < 2; i++)
-    g_assert_cmpuint (sk_issues (fleet, i), ==, 0);
+    sk_assert_no_issues (fleet, i);
   g_assert_true (sk_there (b, "e/file19"));
   g_assert_false (sk_there (b, "d"));
 }
@@ -273,7 +273,7 @@ test_confirmed_once (void)
   sk_resolve (fleet, 0, "mass-change", "accept");
   sk_sync_all (fleet, 2);
   for (guint i = 0; i < 3; i++)
-    g_assert_cmpuint (sk_issues (fleet, i), ==, 0);
+    sk_assert_no_issues (fleet, i);
   g_assert_cmpuint (sk_count_files (b), ==, 4);
   g_assert_cmpuint (sk_count_files (c), ==, 4);
 }
@@ -395,7 +395,7 @@ replaced (gboolean with_zeros, const char *choice)
   sk_resolve (fleet, 0, "mass-change", choice);
   sk_fleet_settle (fleet, 8);
   for (guint i = 0; i < 2; i++)
-    g_assert_cmpuint (sk_issues (fleet, i), ==, 0);
+    sk_assert_no_issues (fleet, i);
   again = sk_get_file (b, "d/file3");
   if (g_str_equal (choice, "accept"))
     {
@@ -479,8 +479,76 @@ test_few_replaced (void)
     }
   sk_fleet_settle (fleet, 8);
   for (guint i = 0; i < 2; i++)
-    g_assert_cmpuint (sk_issues (fleet, i), ==, 0);
+    sk_assert_no_issues (fleet, i);
   sk_assert_equal_trees (fleet, "f");
+}
+
+/* A few at a time, by a device that is started anew in between and so asks nobody: who gets it counts for himself. */
+static void
+test_incoming_replaced (void)
+{
+  g_autofree char *a = NULL, *b = NULL, *old = NULL, *text = NULL;
+  g_autoptr(SkFleet) fleet = fleet_with_files (2, 30, &a, &b);
+
+  old = sk_get_file (b, "d/file3");
+  for (guint i = 0; i < 4; i++)
+    {
+      overwrite (a, i * 5, i * 5 + 5, i % 2 == 0);
+      sk_sync (fleet, 0);
+      sk_fleet_restart (fleet, 0);
+    }
+  sk_sync (fleet, 1);
+  sk_assert_content (b, "d/file3", old);
+  g_assert_cmpuint (sk_issue (fleet, 1, "mass-change", &text), !=, 0);
+  g_assert_nonnull (strstr (text, "device-0"));
+  sk_resolve (fleet, 1, "mass-change", "refuse");
+  sk_fleet_settle (fleet, 8);
+  sk_assert_content (a, "d/file3", old);
+  sk_assert_equal_trees (fleet, "f");
+}
+
+/* The same in an engine that watches. */
+typedef struct { SkFleet *fleet; const char *dir; guint n; gboolean asked; } Watched;
+
+static gboolean
+is_so (gpointer data)
+{
+  Watched *watched = data;
+
+  sk_clock_step (watched->fleet->clock, G_USEC_PER_SEC / 4);
+  return (sk_issue (watched->fleet, 0, "mass-change", NULL) != 0) == watched->asked && sk_count_files (watched->dir) == watched->n;
+}
+
+static void
+test_asked_while_watching (void)
+{
+  g_autofree char *a = NULL, *b = NULL;
+  g_autoptr(SkFleet) fleet = fleet_with_files (2, 20, &a, &b);
+  g_autoptr(SkClock) clock = sk_clock_new_stepped (g_get_real_time ());
+  Watched asked = { .fleet = fleet, .dir = b, .n = 20, .asked = TRUE }, back = { .fleet = fleet, .dir = a, .n = 20 };
+  Watched done = { .fleet = fleet, .dir = b, .n = 8 };
+
+  for (guint i = 0; i < 2; i++)
+    sk_fleet_close (fleet, i);
+  fleet->clock = clock;
+  fleet->watch = TRUE;
+  for (guint i = 0; i < 2; i++)
+    sk_fleet_open (fleet, i);
+  remove_range (a, 0, 12);
+  g_assert_true (sk_wait (is_so, &asked, 10));
+  /* One more while it waits neither passes nor ends the question. */
+  remove_range (a, 12, 13);
+  for (guint i = 0; i < 40; i++)
+    sk_clock_step (clock, G_USEC_PER_SEC / 4);
+  g_assert_true (sk_wait (is_so, &asked, 10));
+  sk_resolve (fleet, 0, "mass-change", "refuse");
+  g_assert_true (sk_wait (is_so, &back, 10));
+  remove_range (a, 0, 12);
+  g_assert_true (sk_wait (is_so, &asked, 10));
+  sk_resolve (fleet, 0, "mass-change", "accept");
+  g_assert_true (sk_wait (is_so, &done, 10));
+  for (guint i = 0; i < 2; i++)
+    sk_fleet_close (fleet, i);
 }
 
 int
@@ -501,6 +569,8 @@ main (int argc, char **argv)
   g_test_add_func ("/mass/rule-c17/confirmed-once", test_confirmed_once);
   g_test_add_func ("/mass/rule-c17/incoming-held", test_incoming_held);
   g_test_add_func ("/mass/rule-c17/incoming-refused", test_incoming_refused);
+  g_test_add_func ("/mass/rule-c17/incoming-replaced", test_incoming_replaced);
+  g_test_add_func ("/mass/rule-c17/asked-while-watching", test_asked_while_watching);
   g_test_add_func ("/mass/sit-B016/encrypted-refused", test_encrypted_refused);
   g_test_add_func ("/mass/sit-B016/encrypted-accepted", test_encrypted_accepted);
   g_test_add_func ("/mass/sit-B016/encrypted-and-renamed", test_encrypted_and_renamed);

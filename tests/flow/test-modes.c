@@ -98,7 +98,7 @@ test_receive_revert (void)
   g_assert_true (sk_in_trash (b, "new", "made where only receiving is allowed"));
   g_assert_true (sk_in_trash (b, "d/file1", "edited where only receiving is allowed"));
   g_assert_false (sk_in_trash (b, "d/file3", NULL));
-  g_assert_cmpuint (sk_issues (fleet, 1), ==, 0);
+  sk_assert_no_issues (fleet, 1);
   g_assert_cmpuint (sk_count_files (a), ==, 6);
 }
 
@@ -117,7 +117,7 @@ test_receive_publish (void)
   sk_assert_content (a, "new", "made where only receiving is allowed");
   sk_assert_content (a, "d/file1", "edited where only receiving is allowed");
   g_assert_false (sk_there (a, "d/file2"));
-  g_assert_cmpuint (sk_issues (fleet, 1), ==, 0);
+  sk_assert_no_issues (fleet, 1);
   /* Once, and not from now on. */
   sk_put_file (b, "another", "a further change", -1);
   sk_sync_all (fleet, 2);
@@ -126,7 +126,7 @@ test_receive_publish (void)
   /* The person takes it back himself. */
   sk_unlink (b, "another");
   sk_sync_all (fleet, 1);
-  g_assert_cmpuint (sk_issues (fleet, 1), ==, 0);
+  sk_assert_no_issues (fleet, 1);
 }
 
 /* A folder that only sends writes nothing. */
@@ -292,7 +292,7 @@ test_ignored_is_not_deleted (void)
   assert_lives (fleet, "one.log");
   assert_lives (fleet, "logs/l0");
   for (guint i = 0; i < 2; i++)
-    g_assert_cmpuint (sk_issues (fleet, i), ==, 0);
+    sk_assert_no_issues (fleet, i);
   /* The rules are gone: what was held up goes on. */
   sk_unlink (a, ".skerryignore");
   sk_fleet_settle (fleet, 10);
@@ -363,7 +363,7 @@ test_read_only_storage (void)
   sk_fleet_settle (fleet, 8);
   sk_assert_content (a, "only-here", "made without the right to write");
   sk_assert_equal_trees (fleet, "f");
-  g_assert_cmpuint (sk_issues (fleet, 1), ==, 0);
+  sk_assert_no_issues (fleet, 1);
 }
 
 /* RULES C1: a file that never rests, and a folder whose storage is away, hold up nothing else. */
@@ -441,7 +441,7 @@ test_storage_of_another_folder_away (void)
   sk_sync (fleet, 0);
   sk_sync (fleet, 0);
   g_assert_false (sk_sync_attention (fleet, 0));
-  g_assert_cmpuint (sk_issues (fleet, 0), ==, 0);
+  sk_assert_no_issues (fleet, 0);
 }
 
 int

@@ -78,7 +78,7 @@ test_directory_becomes_link (void)
       g_assert_true (sk_there (a, path));
     }
   g_assert_true (sk_in_trash (b, "d1/one0", NULL));
-  g_assert_cmpuint (sk_issues (fleet, 1), ==, 0);
+  sk_assert_no_issues (fleet, 1);
 }
 
 /* mv x x_; mkdir x; mv x_ x/x: a file becomes a directory that holds it. */
@@ -109,7 +109,7 @@ test_file_moves_below_itself (void)
   sk_assert_content (b, "x", "the content of x");
   g_assert_true (sk_there (b, "d1/d1/one2"));
   for (guint i = 0; i < 2; i++)
-    g_assert_cmpuint (sk_issues (fleet, i), ==, 0);
+    sk_assert_no_issues (fleet, i);
 }
 
 /* While B is away A replaces a directory by a link and then removes the link. */
@@ -312,7 +312,7 @@ commit_fails (const char *prefix)
   g_assert_cmpuint (sk_count_files (a), ==, 6);
   g_assert_cmpuint (sk_count_files (b), ==, 6);
   for (guint i = 0; i < 2; i++)
-    g_assert_cmpuint (sk_issues (fleet, i), ==, 0);
+    sk_assert_no_issues (fleet, i);
 }
 
 static void
@@ -344,7 +344,54 @@ test_committed_twice (void)
   g_assert_cmpuint (sk_count_files (b), ==, 6);
   g_assert_cmpuint (sk_count_names (b, "moved"), ==, 1);
   for (guint i = 0; i < 2; i++)
-    g_assert_cmpuint (sk_issues (fleet, i), ==, 0);
+    sk_assert_no_issues (fleet, i);
+}
+
+/* RULES A15: of a deleted directory only the file that was changed comes back. */
+static void
+test_directory_comes_back_with_what_changed (void)
+{
+  g_autofree char *a = NULL, *b = NULL;
+  g_autoptr(SkFleet) fleet = share_tree (&a, &b);
+
+  sk_put_many (a, "dd/e/file", 4);
+  make_dir (a, "dd/empty");
+  sk_fleet_settle (fleet, 8);
+  for (guint i = 0; i < 4; i++)
+    {
+      g_autofree char *path = g_strdup_printf ("dd/e/file%u", i);
+
+      sk_unlink (a, path);
+    }
+  sk_unlink (a, "dd/e");
+  sk_unlink (a, "dd/empty");
+  sk_unlink (a, "dd");
+  sk_put_file (b, "dd/e/file2", "changed on b", -1);
+  sk_fleet_settle (fleet, 8);
+  sk_assert_equal_trees (fleet, "f");
+  sk_assert_content (a, "dd/e/file2", "changed on b");
+  g_assert_cmpuint (sk_count_files (a), ==, 6 + 1);
+  g_assert_false (sk_there (a, "dd/empty"));
+}
+
+/* An unknown local file keeps its directory. */
+static void
+test_unknown_file_keeps_directory (void)
+{
+  g_autofree char *a = NULL, *b = NULL;
+  g_autoptr(SkFleet) fleet = share_tree (&a, &b);
+
+  sk_put_file (a, ".skerryignore", "*.secret\n", -1);
+  sk_put_many (a, "dd/file", 2);
+  sk_fleet_settle (fleet, 8);
+  sk_put_file (b, "dd/local.secret", "nobody else's", -1);
+  sk_unlink (a, "dd/file0");
+  sk_unlink (a, "dd/file1");
+  sk_unlink (a, "dd");
+  sk_sync_all (fleet, 3);
+  sk_assert_content (b, "dd/local.secret", "nobody else's");
+  g_assert_false (sk_there (b, "dd/file0"));
+  g_assert_false (sk_there (a, "dd/file0"));
 }
 
 int
@@ -363,5 +410,7 @@ main (int argc, char **argv)
   g_test_add_func ("/moves/sit-B050/segment-fails-once", test_segment_fails_once);
   g_test_add_func ("/moves/sit-B050/head-fails-once", test_head_fails_once);
   g_test_add_func ("/moves/sit-B050/committed-twice", test_committed_twice);
+  g_test_add_func ("/moves/rule-a15/comes-back-with-what-changed", test_directory_comes_back_with_what_changed);
+  g_test_add_func ("/moves/rule-a15/unknown-file-keeps-directory", test_unknown_file_keeps_directory);
   return g_test_run ();
 }

@@ -175,6 +175,21 @@ sk_issues (SkFleet *fleet, guint i)
   return (guint) g_variant_n_children (list);
 }
 
+void
+sk_assert_no_issues (SkFleet *fleet, guint i)
+{
+  g_autoptr(GVariant) list = issue_list (fleet, i);
+  g_autofree char *text = NULL;
+
+  if (g_variant_n_children (list) > 0)
+    {
+      g_autoptr(GVariant) dict = g_variant_get_child_value (list, 0);
+
+      g_variant_lookup (dict, "text", "s", &text);
+    }
+  g_assert_cmpstr (text, ==, NULL);
+}
+
 guint64
 sk_issue (SkFleet *fleet, guint i, const char *kind, char **text)
 {

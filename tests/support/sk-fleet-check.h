@@ -26,6 +26,7 @@ gboolean sk_sync_attention (SkFleet *fleet, guint i);
 /* Number of the open issue of this kind, 0 when there is none; *@text (transfer full), may be NULL. */
 guint64 sk_issue (SkFleet *fleet, guint i, const char *kind, char **text);
 guint sk_issues (SkFleet *fleet, guint i);
+void sk_assert_no_issues (SkFleet *fleet, guint i);               /* tells the text of the first */
 void sk_resolve (SkFleet *fleet, guint i, const char *kind, const char *choice);
 /* FALSE when the command was refused. */
 gboolean sk_try_resolve (SkFleet *fleet, guint i, const char *kind, const char *choice);
