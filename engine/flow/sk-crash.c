@@ -181,11 +181,11 @@ sk_crash_sort_out (SkUp *self, GPtrArray *items, GError **error)
 }
 
 gboolean
-sk_crash_is_empty_for_us (SkSession *session, const SkUpItem *item)
+sk_crash_base_is_unsure (SkSession *session, const SkUpItem *item)
 {
   g_autoptr(SkNode) node = NULL;
 
-  if (session->unclean_since == 0 || g_atomic_int_get (&session->swept) || item->found->what != SK_FOUND_GONE)
+  if (session->unclean_since == 0 || g_atomic_int_get (&session->swept))
     return FALSE;
   node = sk_index_node (session->index, item->found->folder, item->found->path, NULL);
   return node != NULL && node->target.kind != SK_KIND_NONE

@@ -19,8 +19,8 @@ gboolean sk_crash_is_blank (const SkUpItem *item);
 /* Up thread: marks those of @items that the engine that was cut off wrote and did not note, and those that are damage. The content of the latter
  * is forgotten, so that none of it is stored. */
 gboolean sk_crash_sort_out (SkUp *self, GPtrArray *items, GError **error);
-/* Index thread: the path is empty, and the engine that was cut off was to put something else there. Perhaps it had just done so and a person
- * removed that, perhaps not: it proves no wish to remove what the base speaks of. */
-gboolean sk_crash_is_empty_for_us (SkSession *session, const SkUpItem *item);
+/* Index thread: the engine that was cut off was to put something else there. Perhaps it had just done so, and a person removed or changed that,
+ * perhaps not: what is there now proves no wish about what the base speaks of. */
+gboolean sk_crash_base_is_unsure (SkSession *session, const SkUpItem *item);
 /* Index thread, in a transaction: the base says that the content is gone, so the way down brings it. *@stale: the base changed meanwhile. */
 gboolean sk_crash_forget_content (SkSession *session, const SkUpItem *item, gint64 wall, gboolean *stale, GError **error);

@@ -172,7 +172,8 @@ commit_batch (SkSession *session, gpointer data, GError **error)
       if (commit->lost[i] || commit->parked[i])
         continue;
       change_of (item, wall, &change);
-      change.first_contact = folder->first_contact || sk_crash_is_empty_for_us (session, item);
+      change.base_unsure = sk_crash_base_is_unsure (session, item);
+      change.first_contact = folder->first_contact || (change.base_unsure && item->found->what == SK_FOUND_GONE);
       if (!sk_tree_local (session->tree, &change, &session->who.writer, seq, records, &commit->outcomes[i], error))
         return FALSE;
       if (commit->outcomes[i] == SK_TREE_WITHHELD)

@@ -140,6 +140,7 @@ build_on (Local *l, const SkVersion *base_version, GError **error)
   g_autoptr(SkVector) vector = NULL;
   SkVisible visible;
   gboolean has_content = l->node->base.kind == SK_KIND_FILE || l->node->base.kind == SK_KIND_SYMLINK;
+  const SkHash *changed = has_content && base_version != NULL && !l->change->base_unsure ? &base_version->entry->content : NULL;
 
   if (versions == NULL)
     return NULL;
@@ -148,8 +149,8 @@ build_on (Local *l, const SkVersion *base_version, GError **error)
   for (guint i = 0; i < versions->len; i++)
     entries[i] = ((SkVersion *) versions->pdata[i])->entry;
   sk_merge_visible (entries, versions->len, l->node->live_children > 0, &visible);
-  vector = sk_merge_build_on (entries, versions->len, &visible, l->node->base.vector, l->node->base.kind,
-                              has_content && base_version != NULL ? &base_version->entry->content : NULL, &self->writer, self->counter + 1, copies);
+  vector = sk_merge_build_on (entries, versions->len, &visible, l->node->base.vector, l->node->base.kind, changed, &self->writer,
+                              self->counter + 1, copies);
   for (guint i = 0; i < versions->len; i++)
     {
       g_autoptr(SkEntry) copy = NULL;

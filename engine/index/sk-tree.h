@@ -30,6 +30,7 @@ typedef struct
   gboolean first_contact;  /* RULES A6 */
   gboolean withhold;       /* receive-only folder: adopt, but never write an entry */
   gboolean written_here;   /* by an engine that was cut off before the base followed */
+  gboolean base_unsure;    /* after an engine was cut off: perhaps something else than the base was there when a person changed it */
   gboolean confirmed;      /* a person confirmed the mass change this is part of */
   gboolean moved;          /* gone, and its content stands under another name now */
   gint64 wall;             /* unix seconds */
