@@ -3,6 +3,8 @@
 
 #include "ska-home-page.h"
 
+#include <glib/gi18n.h>
+
 #include "sk-device-object.h"
 #include "sk-folder.h"
 #include "sk-storage-object.h"
@@ -11,6 +13,10 @@
 #include "ska-issue-row.h"
 #include "ska-state-card.h"
 #include "ska-storage-row.h"
+#include "ska-words.h"
+
+/* Nobody answers more at once, and a list box makes a widget of each. */
+#define ISSUES_SHOWN 50u
 
 struct _SkaHomePage
 {
@@ -21,6 +27,7 @@ struct _SkaHomePage
   SkaStateCard *card;
   GtkWidget *issues_group;
   GtkListBox *issues;
+  GtkLabel *more_issues;
   GtkListBox *folders;
   GtkListBox *devices;
   GtkListBox *storages;
@@ -80,7 +87,26 @@ show_title (SkaHomePage *self)
 static void
 show_issues (SkaHomePage *self)
 {
-  gtk_widget_set_visible (self->issues_group, g_list_model_get_n_items (sk_engine_get_issues (self->engine)) > 0);
+  guint n;
+  g_autofree char *number = NULL;
+  g_autofree char *more = NULL;
+
+  g_object_get (self->engine, "n-issues", &n, NULL);
+  gtk_widget_set_visible (self->issues_group, n > 0);
+  gtk_widget_set_visible (GTK_WIDGET (self->more_issues), n > ISSUES_SHOWN);
+  if (n <= ISSUES_SHOWN)
+    return;
+  number = ska_words_number (n - ISSUES_SHOWN);
+  more = g_strdup_printf (ngettext ("and %s more", "and %s more", n - ISSUES_SHOWN), number);
+  gtk_label_set_text (self->more_issues, more);
+}
+
+static void
+bind_issues (SkaHomePage *self)
+{
+  g_autoptr(GtkSliceListModel) first = gtk_slice_list_model_new (g_object_ref (sk_engine_get_issues (self->engine)), 0, ISSUES_SHOWN);
+
+  gtk_list_box_bind_model (self->issues, G_LIST_MODEL (first), new_issue_row, NULL, NULL);
 }
 
 /* --- GObject --- */
@@ -104,6 +130,7 @@ ska_home_page_class_init (SkaHomePageClass *class)
   gtk_widget_class_bind_template_child (widget_class, SkaHomePage, card);
   gtk_widget_class_bind_template_child (widget_class, SkaHomePage, issues_group);
   gtk_widget_class_bind_template_child (widget_class, SkaHomePage, issues);
+  gtk_widget_class_bind_template_child (widget_class, SkaHomePage, more_issues);
   gtk_widget_class_bind_template_child (widget_class, SkaHomePage, folders);
   gtk_widget_class_bind_template_child (widget_class, SkaHomePage, devices);
   gtk_widget_class_bind_template_child (widget_class, SkaHomePage, storages);
@@ -123,10 +150,10 @@ ska_home_page_set_engine (SkaHomePage *self, SkEngine *engine)
   bind_sorted (self->folders, sk_engine_get_folders (engine), SK_TYPE_FOLDER, new_folder_row);
   bind_sorted (self->devices, sk_engine_get_devices (engine), SK_TYPE_DEVICE, new_device_row);
   bind_sorted (self->storages, sk_engine_get_storages (engine), SK_TYPE_STORAGE, new_storage_row);
-  gtk_list_box_bind_model (self->issues, sk_engine_get_issues (engine), new_issue_row, NULL, NULL);
+  bind_issues (self);
   g_signal_connect_object (engine, "notify::vault-name", G_CALLBACK (show_title), self, G_CONNECT_SWAPPED);
   g_signal_connect_object (engine, "notify::device-name", G_CALLBACK (show_title), self, G_CONNECT_SWAPPED);
-  g_signal_connect_object (sk_engine_get_issues (engine), "items-changed", G_CALLBACK (show_issues), self, G_CONNECT_SWAPPED);
+  g_signal_connect_object (engine, "notify::n-issues", G_CALLBACK (show_issues), self, G_CONNECT_SWAPPED);
   show_title (self);
   show_issues (self);
 }

@@ -61,7 +61,6 @@ refresh (SkaStateCard *self)
   g_autofree char *message = NULL;
   g_autofree char *keys_warning = NULL;
   g_autofree char *sentence = NULL;
-  g_autofree char *warning = NULL;
   g_autofree char *left = what_is_left (self->engine);
   g_autofree char *line = NULL;
   SkaLook look;
@@ -69,7 +68,6 @@ refresh (SkaStateCard *self)
   g_object_get (self->engine, "state", &state, "message", &message, "paused", &paused, "joined", &joined, "keys-warning", &keys_warning, NULL);
   look = ska_words_engine_look (state);
   sentence = ska_words_sentence (message);
-  warning = ska_words_sentence (keys_warning);
   line = ska_words_join (sentence, left, joined ? _("Another program runs the engine of this home.") : "", NULL);
 
   gtk_image_set_from_icon_name (self->mark, look.icon);
@@ -80,8 +78,7 @@ refresh (SkaStateCard *self)
   gtk_label_set_text (self->title, look.word);
   gtk_label_set_text (self->line, line);
   gtk_widget_set_visible (GTK_WIDGET (self->line), *line != '\0');
-  gtk_label_set_text (self->warning, warning);
-  gtk_widget_set_visible (GTK_WIDGET (self->warning), *warning != '\0');
+  gtk_widget_set_visible (GTK_WIDGET (self->warning), *keys_warning != '\0');
   show_pause (self, paused);
 }
 

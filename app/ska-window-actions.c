@@ -315,6 +315,13 @@ on_attach_storage (GtkWidget *widget, const char *name, GVariant *parameter)
 static void
 on_invite (GtkWidget *widget, const char *name, GVariant *parameter)
 {
+  GListModel *storages = sk_engine_get_storages (ska_window_get_engine (SKA_WINDOW (widget)));
+
+  if (g_list_model_get_n_items (storages) == 0)
+    {
+      ska_say (widget, _("First a Storage"), _("Devices meet in a storage. Add one that the new device can reach as well, then invite it."));
+      return;
+    }
   gtk_window_present (GTK_WINDOW (ska_invite_window_new (SKA_WINDOW (widget))));
 }
 

@@ -280,6 +280,32 @@ def second_window_joins():
         run.wait(20)
 
 
+def recovery_words_are_checked():
+    """What was written down is typed; then the device forgets the words."""
+    words = a.ctl('vault', 'recovery')['phrase']
+    ui.keys(a.window, 'F10')
+    a.app.find('menu item', 'Recovery Words…').press()
+    entry = a.app.find('entry', '24 words')
+    entry.type(words.rsplit(' ', 1)[0])
+    a.app.find('button', 'Check').press()
+    a.app.find('label', 'Please Look Again')
+    a.answer('Close')
+    entry.type(words)
+    a.app.find('button', 'Check').press()
+    a.app.find('label', 'They Are Right')
+    assert a.ctl('vault', 'show')['phrase-kept'] is False
+    ui.keys(ui.window('Recovery Words', a.process.pid), 'Escape')
+    ui.wait_for(lambda: a.app.fresh().accessible.get_child_count() == 1, what='the window to go')
+
+
+def cannot_start():
+    broken = Device('broken')
+    broken.home.write_text('not a directory')
+    broken.open(('label', 'Skerry Cannot Start'), 660)
+    broken.app.find('label', lambda name: str(broken.home) in name)
+    broken.close()
+
+
 def dark_and_narrow():
     ui.tool('xdotool', 'windowsize', a.window, 360, 720)
     ui.wait_for(lambda: a.app.fresh().find('frame', 'Skerry').extents().width <= 360, what='the window to be narrow')
@@ -293,7 +319,8 @@ def dark_and_narrow():
 
 
 STEPS = [create_vault, add_storage, add_folder_by_button, drop_folder, drop_file_is_refused, invite_device, both_ways, attach_folder, pause_and_go_on,
-         issue_and_its_choice, join_by_window, unlock, second_window_joins, dark_and_narrow]
+         issue_and_its_choice, join_by_window, unlock, second_window_joins, recovery_words_are_checked, cannot_start,
+         dark_and_narrow]
 
 
 def main():
