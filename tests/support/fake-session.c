@@ -68,7 +68,7 @@ parse (const char *text)
   GVariant *value = g_variant_parse (G_VARIANT_TYPE_VARDICT, text, NULL, NULL, &error);
 
   g_assert_no_error (error);
-  return g_variant_ref_sink (value);
+  return value;
 }
 
 void
