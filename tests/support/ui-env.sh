@@ -56,4 +56,5 @@ while [ ! -s "$UI_DIR/display" ]; do
 done
 DISPLAY=:$(cat "$UI_DIR/display")
 export DISPLAY
-dbus-run-session -- "$@"
+# What the bus and its helpers say is no output of the command.
+dbus-run-session -- sh -c 'exec "$@" >&4 4>&-' sh "$@" 4>&1 >"$UI_DIR/bus.log"
