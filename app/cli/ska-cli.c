@@ -60,12 +60,11 @@ on_signal (gpointer data)
 }
 
 /* Signals are taken by this thread's loop while a thread does the work, so that a blocked
- * command can be cancelled. It is the default context: GDBus tells there that a connection of the
- * control socket was closed. */
+ * command can be cancelled. */
 static gboolean
 run_command (SkaCli *cli, GError **error)
 {
-  GMainContext *context = g_main_context_default ();
+  g_autoptr(GMainContext) context = g_main_context_new ();
   static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
   GSource *sources[G_N_ELEMENTS (signals)];
   Work work = { .cli = cli };

@@ -231,16 +231,24 @@ on_report (gpointer data)
   g_mutex_unlock (&log->lock);
 }
 
+static gboolean
+on_cancelled (GCancellable *cancellable, gpointer data)
+{
+  return G_SOURCE_REMOVE;
+}
+
+/* The default context is iterated meanwhile: GDBus ends its connections there, and keeps them until somebody does. */
 static void
 wait_for_signal (SkaCli *cli)
 {
-  GPollFD fd;
+  GSource *source = g_cancellable_source_new (cli->cancellable);
 
-  if (!g_cancellable_make_pollfd (cli->cancellable, &fd))
-    return;
+  g_source_set_callback (source, G_SOURCE_FUNC (on_cancelled), NULL, NULL);
+  g_source_attach (source, NULL);
   while (!g_cancellable_is_cancelled (cli->cancellable))
-    g_poll (&fd, 1, -1);
-  g_cancellable_release_fd (cli->cancellable);
+    g_main_context_iteration (NULL, TRUE);
+  g_source_destroy (source);
+  g_source_unref (source);
 }
 
 static void

@@ -27,8 +27,9 @@ static const char introspection[]
 
 typedef struct
 {
+  SkControl *control;
   GDBusConnection *connection;
-  gulong closed;
+  GSource *hangup; /* on the server's context */
   guint object;
   gboolean wants_reports; /* under the lock */
 } Client;
@@ -291,23 +292,37 @@ client_free (gpointer data)
   /* A call that waits in the context is then answered by GIO, and never sees the control that is
    * gone. */
   g_dbus_connection_unregister_object (client->connection, client->object);
-  g_signal_handler_disconnect (client->connection, client->closed);
+  g_source_destroy (client->hangup);
+  g_source_unref (client->hangup);
   g_object_unref (client->connection);
   g_free (client);
 }
 
-static void
-on_closed (GDBusConnection *connection, gboolean by_peer, GError *error, gpointer user_data)
+/* The peer is gone. Seen at the socket: GDBus tells "closed" on the context under which it made the connection, that is the process's
+ * default one, and nobody may be iterating that. */
+static gboolean
+on_hangup (GSocket *socket, GIOCondition condition, gpointer user_data)
 {
-  SkControl *self = user_data;
-  Client *client;
+  Client *client = user_data;
+  SkControl *self = client->control;
 
-  cancel_calls (self, connection, 0);
+  cancel_calls (self, client->connection, 0);
   g_mutex_lock (&self->lock);
-  client = find_client (self, connection);
-  if (client != NULL)
-    g_ptr_array_remove_fast (self->clients, client);
+  g_ptr_array_remove_fast (self->clients, client);
   g_mutex_unlock (&self->lock);
+  return G_SOURCE_REMOVE;
+}
+
+static GSource *
+watch_hangup (Client *client)
+{
+  GIOStream *stream = g_dbus_connection_get_stream (client->connection);
+  GSource *source = g_socket_create_source (
+      g_socket_connection_get_socket (G_SOCKET_CONNECTION (stream)), G_IO_HUP | G_IO_ERR, NULL);
+
+  g_source_set_callback (source, G_SOURCE_FUNC (on_hangup), client, NULL);
+  g_source_attach (source, g_main_context_get_thread_default ());
+  return source;
 }
 
 static gboolean
@@ -330,10 +345,11 @@ on_new_connection (GDBusServer *server, GDBusConnection *connection, gpointer us
   client = g_new0 (Client, 1);
   client->object = object;
   client->connection = g_object_ref (connection);
-  client->closed = g_signal_connect (connection, "closed", G_CALLBACK (on_closed), self);
+  client->control = self;
   g_mutex_lock (&self->lock);
   g_ptr_array_add (self->clients, client);
   g_mutex_unlock (&self->lock);
+  client->hangup = watch_hangup (client);
   return TRUE;
 }
 
