@@ -6,12 +6,12 @@
 #include "sk-up-scan.h"
 
 #define AGAIN_US ((gint64) 300 * G_USEC_PER_SEC)
-#define WINDOW_US ((gint64) SK_MASS_WINDOW_S * G_USEC_PER_SEC)
 /* So many more than he was asked about are still what the person said yes to. */
 #define MORE_THAN_ASKED 10u
 
-/* A loss that was published. */
-typedef struct { gint64 at; guint64 bytes; gboolean removed; } Recent;
+#define RECENT_MAX 256u
+/* What one pass published of losses. Kept in the database, so that a program that is started for every pass counts as one that goes on. */
+typedef struct { gint64 wall; guint64 removed, replaced, bytes; } Recent;
 
 gboolean
 sk_up_may_publish (const SkUpFolder *folder)
@@ -194,11 +194,60 @@ count_gone (SkSession *session, gpointer data, GError **error)
   return TRUE;
 }
 
+/* Index thread. */
+static gboolean
+load_recent (SkSession *session, gpointer data, GError **error)
+{
+  SkUpFolder *folder = data;
+  g_autofree char *key = setting ("recent-losses", folder);
+  g_autoptr(GBytes) bytes = sk_index_get (session->index, key);
+
+  folder->recent = g_array_new (FALSE, FALSE, sizeof (Recent));
+  if (bytes != NULL && g_bytes_get_size (bytes) % sizeof (Recent) == 0 && g_bytes_get_size (bytes) <= RECENT_MAX * sizeof (Recent))
+    g_array_append_vals (folder->recent, g_bytes_get_data (bytes, NULL), (guint) (g_bytes_get_size (bytes) / sizeof (Recent)));
+  return TRUE;
+}
+
+/* Index thread, in a transaction. */
+static gboolean
+store_recent (SkSession *session, gpointer data, GError **error)
+{
+  SkUpFolder *folder = data;
+  g_autofree char *key = setting ("recent-losses", folder);
+
+  return sk_index_set (session->index, key, folder->recent->len > 0 ? folder->recent->data : "", folder->recent->len * sizeof (Recent), error);
+}
+
+/* The sum of the last ten minutes; older ones, and those of a clock that was set back, are forgotten. */
+static Recent
+sum_recent (SkUp *self, SkUpFolder *folder)
+{
+  gint64 now = sk_session_wall (self->session);
+  Recent sum = { 0 };
+
+  if (folder->recent == NULL)
+    (void) sk_session_index (self->session, load_recent, folder, NULL);
+  for (guint i = folder->recent->len; i > 0; i--)
+    {
+      const Recent *recent = &g_array_index (folder->recent, Recent, i - 1);
+
+      if (recent->wall < now - SK_MASS_WINDOW_S || recent->wall > now + SK_MASS_WINDOW_S)
+        {
+          g_array_remove_index (folder->recent, i - 1);
+          continue;
+        }
+      sum.removed += recent->removed;
+      sum.replaced += recent->replaced;
+      sum.bytes += recent->bytes;
+    }
+  return sum;
+}
+
 static gboolean
 must_ask (SkUp *self, SkUpFolder *folder, const GoneCall *call)
 {
-  gint64 now = sk_clock_now (self->session->clock);
-  guint64 lost = call->removed + call->replaced, recent, gone = 0, bytes = call->bytes;
+  guint64 lost = call->removed + call->replaced;
+  Recent before;
 
   if (lost == 0 || call->first_contact || !sk_up_may_publish (folder) || folder->publish)
     return FALSE;
@@ -206,38 +255,37 @@ must_ask (SkUp *self, SkUpFolder *folder, const GoneCall *call)
     return FALSE;
   if (folder->ask)
     return TRUE;
-  while (!g_queue_is_empty (&folder->recent) && ((Recent *) g_queue_peek_head (&folder->recent))->at < now - WINDOW_US)
-    g_free (g_queue_pop_head (&folder->recent));
-  recent = g_queue_get_length (&folder->recent);
-  for (GList *at = folder->recent.head; at != NULL; at = at->next)
-    {
-      bytes += ((Recent *) at->data)->bytes;
-      gone += ((Recent *) at->data)->removed;
-    }
+  before = sum_recent (self, folder);
   /* What was removed before is not among the files any more; what is being removed still is. */
-  return sk_mass_is (recent + lost, bytes, call->files + gone);
+  return sk_mass_is (before.removed + before.replaced + lost, before.bytes + call->bytes, call->files + before.removed);
 }
 
 static void
 remember_loss (SkUp *self, SkUpFolder *folder, const GoneCall *call)
 {
-  guint64 lost = call->first_contact ? 0 : call->removed + call->replaced;
+  Recent recent = { .wall = sk_session_wall (self->session), .removed = call->removed, .replaced = call->replaced, .bytes = call->bytes };
+  g_autoptr(GError) error = NULL;
 
+  if (call->first_contact || call->removed + call->replaced == 0)
+    return;
+  (void) sum_recent (self, folder);
   /* He said yes once; what comes after that is counted anew. */
   if (folder->confirmed)
+    g_array_set_size (folder->recent, 0);
+  else
+    g_array_append_val (folder->recent, recent);
+  if (folder->recent->len > RECENT_MAX)
     {
-      g_queue_clear_full (&folder->recent, g_free);
-      return;
-    }
-  for (guint64 i = 0; i < lost && i < SK_MASS_FILES; i++)
-    {
-      Recent *recent = g_new0 (Recent, 1);
+      /* The two oldest become one, which is as recent as the newer of them. */
+      Recent *first = &g_array_index (folder->recent, Recent, 0), *second = first + 1;
 
-      recent->at = sk_clock_now (self->session->clock);
-      recent->bytes = i == 0 ? call->bytes : 0;
-      recent->removed = i < call->removed;
-      g_queue_push_tail (&folder->recent, recent);
+      second->removed += first->removed;
+      second->replaced += first->replaced;
+      second->bytes += first->bytes;
+      g_array_remove_index (folder->recent, 0);
     }
+  if (!sk_session_transact (self->session, store_recent, folder, &error))
+    g_ptr_array_add (self->failed, g_strdup (error->message));
 }
 
 /* --- asking --- */

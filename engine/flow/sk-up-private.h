@@ -95,7 +95,7 @@ struct _SkUpFolder
   gboolean confirmed, refused;   /* what the person said about a mass change, for this pass */
   guint64 asked;                 /* how many files that was about */
   gboolean ask;                  /* the root has new numbers: whatever is missing waits for the person (C12) */
-  GQueue recent;                 /* losses of the last ten minutes, see sk-up-gone.c */
+  GArray *recent;                /* losses of the last ten minutes, see sk-up-gone.c; NULL: not loaded yet */
   GHashTable *troubles;          /* keys of the issues about single paths that this pass raised; others are over when it ends */
   SkSettle *settle;
   GHashTable *withheld;          /* receive-only: char* path -> SkFound, what differs here */

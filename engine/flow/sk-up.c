@@ -64,7 +64,7 @@ up_folder_free (gpointer data)
 
   g_clear_pointer (&self->ignore, sk_ignore_unref);
   g_queue_clear_full (&self->dirs, g_free);
-  g_queue_clear_full (&self->recent, g_free);
+  g_clear_pointer (&self->recent, g_array_unref);
   g_ptr_array_unref (self->gone);
   g_ptr_array_unref (self->suspects);
   g_hash_table_unref (self->troubles);

@@ -483,7 +483,35 @@ test_few_replaced (void)
   sk_assert_equal_trees (fleet, "f");
 }
 
-/* A few at a time, by a device that is started anew in between and so asks nobody: who gets it counts for himself. */
+/* A few at a time, by a program that is started for every pass. */
+static void
+test_few_at_a_time (void)
+{
+  g_autofree char *a = NULL, *b = NULL;
+  g_autoptr(SkFleet) fleet = fleet_with_files (2, 30, &a, &b);
+
+  for (guint i = 0; i < 5; i++)
+    {
+      remove_range (a, i * 3, i * 3 + 3);
+      sk_sync (fleet, 0);
+      sk_fleet_restart (fleet, 0);
+    }
+  sk_sync (fleet, 1);
+  g_assert_cmpuint (sk_count_files (b), ==, 18);
+  g_assert_cmpuint (sk_issue (fleet, 0, "mass-change", NULL), !=, 0);
+  g_assert_cmpuint (sk_issue (fleet, 1, "mass-change", NULL), ==, 0);
+}
+
+static gboolean
+forget_losses (SkSession *session, gpointer data, GError **error)
+{
+  g_autoptr(GPtrArray) folders = sk_index_folders (session->index);
+  g_autofree char *key = g_strdup_printf ("recent-losses:%" G_GINT64_FORMAT, ((SkFolderRow *) folders->pdata[0])->row);
+
+  return sk_index_set (session->index, key, "", 0, error);
+}
+
+/* A few at a time, by a device that forgets and so asks nobody: who gets it counts for himself. */
 static void
 test_incoming_replaced (void)
 {
@@ -493,8 +521,12 @@ test_incoming_replaced (void)
   old = sk_get_file (b, "d/file3");
   for (guint i = 0; i < 4; i++)
     {
+      g_autoptr(GError) error = NULL;
+
       overwrite (a, i * 5, i * 5 + 5, i % 2 == 0);
       sk_sync (fleet, 0);
+      sk_session_transact (fleet->devices[0], forget_losses, NULL, &error);
+      g_assert_no_error (error);
       sk_fleet_restart (fleet, 0);
     }
   sk_sync (fleet, 1);
@@ -569,6 +601,7 @@ main (int argc, char **argv)
   g_test_add_func ("/mass/rule-c17/confirmed-once", test_confirmed_once);
   g_test_add_func ("/mass/rule-c17/incoming-held", test_incoming_held);
   g_test_add_func ("/mass/rule-c17/incoming-refused", test_incoming_refused);
+  g_test_add_func ("/mass/rule-c17/few-at-a-time", test_few_at_a_time);
   g_test_add_func ("/mass/rule-c17/incoming-replaced", test_incoming_replaced);
   g_test_add_func ("/mass/rule-c17/asked-while-watching", test_asked_while_watching);
   g_test_add_func ("/mass/sit-B016/encrypted-refused", test_encrypted_refused);
