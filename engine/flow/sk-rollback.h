@@ -7,8 +7,9 @@
 /* Counter of the last own head that was put into a storage (row), 0 for none. Index thread. */
 guint64 sk_rollback_last_put (SkSession *session, gint64 storage);
 /* @own: this device's head as it lies in @storage, NULL when there is none; @last_put: as it was before that head was read, since another thread
- * may put a newer one meanwhile. When the head is older than that, everything since counts as not put: segments and head go there again with the next push, packs that are missing are given up, and files whose content no
- * storage holds any more are read again by the next pass. An issue tells. */
+ * may put a newer one meanwhile. When the head is older than that, everything since counts as not put: segments and head go there again with the
+ * next push, packs that are missing are given up, and files whose content no storage holds any more are read again by the next pass. An issue
+ * tells. */
 gboolean sk_rollback_check (SkSession *session, SkFlowStorage *storage, const SkHead *own, guint64 last_put, GCancellable *cancellable, GError **error);
 /* A head with this counter is in @storage (row) now. Index thread, in a transaction. */
 gboolean sk_rollback_note_put (SkSession *session, gint64 storage, guint64 counter, GError **error);
