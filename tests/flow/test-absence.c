@@ -378,18 +378,18 @@ test_root_away_for_a_while (void)
   fleet->watch = TRUE;
   for (guint i = 0; i < 2; i++)
     sk_fleet_open (fleet, i);
-  g_assert_true (sk_wait (has_state, &gone, 8));
+  g_assert_true (sk_wait (has_state, &gone, 30));
   sk_clock_step (clock, (gint64) 120 * G_USEC_PER_SEC);
   g_assert_cmpuint (sk_count_files (b), ==, 12);
   g_assert_cmpint (g_rename (away, a), ==, 0);
-  g_assert_true (sk_wait (has_file, &arrived, 8));
-  g_assert_true (sk_wait (has_state, &there, 8));
+  g_assert_true (sk_wait (has_file, &arrived, 30));
+  g_assert_true (sk_wait (has_state, &there, 30));
   /* And once more while it is watched. */
   g_assert_cmpint (g_rename (a, away), ==, 0);
-  g_assert_true (sk_wait (has_state, &gone, 8));
+  g_assert_true (sk_wait (has_state, &gone, 30));
   g_assert_cmpuint (sk_count_files (b), ==, 13);
   g_assert_cmpint (g_rename (away, a), ==, 0);
-  g_assert_true (sk_wait (has_state, &there, 8));
+  g_assert_true (sk_wait (has_state, &there, 30));
   g_assert_cmpuint (sk_count_files (b), ==, 13);
   sk_assert_no_issues (fleet, 0);
   for (guint i = 0; i < 2; i++)
