@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LINKS 18000u
-#define PER_SEGMENT 4500u
+#define LINKS 24000u
+#define PER_SEGMENT 6000u
 #define TARGET 4000u
 
 typedef struct
