@@ -92,7 +92,12 @@ build_exact (GVariant *value)
       json_array_add_element (array, base64_node (bytes));
     }
   if (odd)
-    return json_node_init_array (json_node_alloc (), array);
+    {
+      JsonNode *node = json_node_new (JSON_NODE_ARRAY);
+
+      json_node_take_array (node, array);
+      return node;
+    }
   json_array_unref (array);
   return NULL;
 }

@@ -185,7 +185,7 @@ parse_args (Fixture *f, const char *text)
   g_string_replace (expanded, "TMP", parent, 0);
   args = g_variant_parse (G_VARIANT_TYPE_VARDICT, expanded->str, NULL, NULL, &error);
   g_assert_no_error (error);
-  return g_variant_ref_sink (args);
+  return args;
 }
 
 /* The order of keys does not matter. */
@@ -463,7 +463,7 @@ test_json_bytes (void)
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     {
-      g_autoptr(GVariant) value = g_variant_ref_sink (g_variant_parse (G_VARIANT_TYPE_VARDICT, cases[i].value, NULL, NULL, NULL));
+      g_autoptr(GVariant) value = g_variant_parse (G_VARIANT_TYPE_VARDICT, cases[i].value, NULL, NULL, NULL);
       g_autofree char *text = ska_json (value);
 
       g_assert_cmpstr (text, ==, cases[i].wanted);
