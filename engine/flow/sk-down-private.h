@@ -39,9 +39,8 @@ typedef struct _SkDownItem
   SkPartial *partial;
   guint8 *have;                  /* per chunk: it is in place (or a zero run) */
   guint missing;                 /* chunks that are not there yet */
-  guint64 next_chunk, next_offset;   /* large files: where the next group begins */
   SkStat out;
-  gboolean placed, already_there;
+  gboolean placed;
   GError *error;
 } SkDownItem;
 

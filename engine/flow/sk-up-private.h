@@ -130,7 +130,6 @@ struct _SkUp
   GPtrArray *ready;              /* SkUpItem */
   GSource *commit_source;
   SkTimer *settle_timer;
-  SkTimer *retry_timer;
   gboolean push_wanted;
   GQueue requests;               /* SkUpRequest */
   GPtrArray *failed;             /* char*: of the passes since the last request began */

@@ -428,7 +428,6 @@ on_stop (gpointer data)
 
   self->closing = TRUE;
   g_clear_pointer (&self->settle_timer, sk_timer_free);
-  g_clear_pointer (&self->retry_timer, sk_timer_free);
   if (self->commit_source != NULL)
     {
       g_source_destroy (self->commit_source);

@@ -18,10 +18,8 @@ remove_one (const char *path, const struct stat *st, int type, struct FTW *ftw)
 static void
 remove_tree (const char *path)
 {
-  g_autofree char *command = NULL;
 
   nftw (path, remove_one, 32, FTW_DEPTH | FTW_PHYS);
-  (void) command;
 }
 
 char *
