@@ -49,6 +49,7 @@ typedef struct
 {
   SkDown *down;
   SkFlowFolder *folder;
+  gboolean gone;
   gint64 *after;
   SkIgnore *ignore;
   GPtrArray *plan;
@@ -225,7 +226,7 @@ static gboolean
 plan_window (SkSession *session, gpointer data, GError **error)
 {
   Plan *plan = data;
-  g_autoptr(GPtrArray) dirty = sk_index_dirty (session->index, plan->folder->row, *plan->after, SK_DOWN_WINDOW, error);
+  g_autoptr(GPtrArray) dirty = sk_index_dirty_part (session->index, plan->folder->row, plan->gone, *plan->after, SK_DOWN_WINDOW, error);
 
   if (dirty == NULL)
     return FALSE;
@@ -327,13 +328,13 @@ tell_unsupported (SkDown *self, SkFlowFolder *folder, const GArray *holds)
 }
 
 GPtrArray *
-sk_down_plan (SkDown *self, SkFlowFolder *folder, gint64 *after, GError **error)
+sk_down_plan (SkDown *self, SkFlowFolder *folder, gboolean gone, gint64 *after, GError **error)
 {
   g_autoptr(SkIgnore) ignore = sk_scan_load_ignore (folder->root);
   g_autoptr(GHashTable) taken = g_hash_table_new (g_int64_hash, g_int64_equal);
   g_autoptr(GPtrArray) items = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_down_item_free);
   g_autoptr(GArray) holds = g_array_new (FALSE, FALSE, sizeof (Hold));
-  Plan plan = { .down = self, .folder = folder, .after = after, .ignore = ignore, .plan = items, .taken = taken, .holds = holds };
+  Plan plan = { .down = self, .folder = folder, .gone = gone, .after = after, .ignore = ignore, .plan = items, .taken = taken, .holds = holds };
 
   if (!sk_session_index (self->session, plan_window, &plan, error)
       || (holds->len > 0 && !sk_session_transact (self->session, set_holds, holds, error)))

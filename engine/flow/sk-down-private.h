@@ -65,9 +65,9 @@ struct _SkDown
 
 void sk_down_item_free (SkDownItem *self);
 void sk_down_source_file_free (gpointer data);
-/* Plans up to SK_DOWN_WINDOW dirty nodes after *@after; *@after moves on; 0 when there are no more. What --only or the ignore
- * rules leave out is held in the index and not planned again. */
-GPtrArray *sk_down_plan (SkDown *self, SkFlowFolder *folder, gint64 *after, GError **error);
+/* Plans up to SK_DOWN_WINDOW dirty nodes after *@after, those that are to be nothing (@gone) or to be something; *@after moves on; 0 when there are
+ * no more. What --only or the ignore rules leave out is held in the index and not planned again. */
+GPtrArray *sk_down_plan (SkDown *self, SkFlowFolder *folder, gboolean gone, gint64 *after, GError **error);
 /* Releases what was held by --only and the ignore rules when these are not the ones it was held by. */
 void sk_down_release_holds (SkDown *self, SkFlowFolder *folder);
 /* Brings the content of @items (small: all of them; large: one) here. Errors are left in the items. */

@@ -200,6 +200,28 @@ settle_what_is_over (SkDown *self, SkFlowFolder *folder)
     sk_session_settle_issue (self->session, keys->pdata[i]);
 }
 
+/* One pass over what is to be nothing (@gone), or to be something. FALSE: it cannot go on. */
+static gboolean
+apply_part (SkDown *self, SkFlowFolder *folder, gboolean gone, guint *done)
+{
+  gint64 after = 0;
+
+  do
+    {
+      g_autoptr(GError) error = NULL;
+      g_autoptr(GPtrArray) plan = sk_down_plan (self, folder, gone, &after, &error);
+
+      if (plan == NULL || (plan->len > 0 && !sk_crash_begin_writing (self->session, &error)))
+        {
+          add_failure (self->result, folder->name, error->message);
+          return FALSE;
+        }
+      *done += sk_down_carry_out (self, folder, plan);
+    }
+  while (after != 0 && !g_cancellable_is_cancelled (self->cancellable));
+  return TRUE;
+}
+
 static void
 apply_folder (SkDown *self, SkFlowFolder *folder)
 {
@@ -208,27 +230,11 @@ apply_folder (SkDown *self, SkFlowFolder *folder)
   sk_down_release_holds (self, folder);
   for (guint round = 0; round < ROUNDS_MAX && !g_cancellable_is_cancelled (self->cancellable); round++)
     {
-      gint64 after = 0;
       guint done = 0;
 
-      do
-        {
-          g_autoptr(GError) error = NULL;
-          g_autoptr(GPtrArray) plan = sk_down_plan (self, folder, &after, &error);
-
-          if (plan == NULL)
-            {
-              add_failure (self->result, folder->name, error->message);
-              return;
-            }
-          if (plan->len > 0 && !sk_crash_begin_writing (self->session, &error))
-            {
-              add_failure (self->result, folder->name, error->message);
-              return;
-            }
-          done += sk_down_carry_out (self, folder, plan);
-        }
-      while (after != 0 && !g_cancellable_is_cancelled (self->cancellable));
+      /* What was moved is wanted somewhere before it is taken away where it was, however many there are. */
+      if (!apply_part (self, folder, FALSE, &done) || !apply_part (self, folder, TRUE, &done))
+        return;
       if (done == 0)
         return;
       g_atomic_int_set (&self->busy_until, (int) (sk_clock_now (self->session->clock) / G_USEC_PER_SEC) + BUSY_S);

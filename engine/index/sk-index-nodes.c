@@ -374,6 +374,12 @@ sk_index_dirty (SkIndex *self, gint64 folder, gint64 after_row, guint limit, GEr
 }
 
 GPtrArray *
+sk_index_dirty_part (SkIndex *self, gint64 folder, gboolean gone, gint64 after_row, guint limit, GError **error)
+{
+  return list (self, gone ? SK_SQL_NODE_DIRTY_GONE : SK_SQL_NODE_DIRTY_WANTED, folder, after_row, limit, error);
+}
+
+GPtrArray *
 sk_index_held (SkIndex *self, gint64 folder, guint32 mask, guint limit, GError **error)
 {
   return list (self, SK_SQL_NODE_HELD, folder, mask, limit, error);

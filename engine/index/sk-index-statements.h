@@ -60,6 +60,10 @@ SK_STATEMENT (VERSION_EXPIRE, "DELETE FROM version WHERE maximal = 0 AND wall < 
   "AND (node.base_version = version.row OR node.target_version = version.row))")
 SK_STATEMENT (NODE_ROWS, "SELECT row FROM node WHERE row > ?1 ORDER BY row LIMIT ?2")
 SK_STATEMENT (NODE_DIRTY, "SELECT " SK_NODE_COLUMNS " FROM node WHERE dirty = 1 AND hold = 0 AND folder = ?1 AND row > ?2 ORDER BY row LIMIT ?3")
+SK_STATEMENT (NODE_DIRTY_WANTED, "SELECT " SK_NODE_COLUMNS " FROM node WHERE dirty = 1 AND hold = 0 AND folder = ?1 AND row > ?2"
+              " AND target_kind <> 0 ORDER BY row LIMIT ?3")
+SK_STATEMENT (NODE_DIRTY_GONE, "SELECT " SK_NODE_COLUMNS " FROM node WHERE dirty = 1 AND hold = 0 AND folder = ?1 AND row > ?2"
+              " AND target_kind = 0 ORDER BY row LIMIT ?3")
 SK_STATEMENT (NODE_HELD, "SELECT " SK_NODE_COLUMNS " FROM node WHERE hold <> 0 AND folder = ?1 AND (hold & ?2) <> 0 ORDER BY row LIMIT ?3")
 SK_STATEMENT (NODE_INODE, "SELECT " SK_NODE_COLUMNS " FROM node WHERE base_kind <> 0 AND folder = ?1 AND base_ino = ?2")
 SK_STATEMENT (NODE_CONTENT, "SELECT " SK_NODE_COLUMNS " FROM node WHERE base_content <> 0 AND base_content = ?1 ORDER BY row LIMIT ?2")

@@ -129,6 +129,8 @@ gboolean sk_index_add_live_children (SkIndex *self, gint64 node, gint64 delta, G
 gboolean sk_index_set_hold (SkIndex *self, gint64 node, guint32 hold, GError **error);
 /* Work for this disk: dirty and not held, after @after_row, by row. */
 GPtrArray *sk_index_dirty (SkIndex *self, gint64 folder, gint64 after_row, guint limit, GError **error);
+/* The part of it that is to be nothing (@gone), or to be something. */
+GPtrArray *sk_index_dirty_part (SkIndex *self, gint64 folder, gboolean gone, gint64 after_row, guint limit, GError **error);
 /* Every node with a hold of @mask, or with a base of this inode, or with base content @content (any folder). */
 GPtrArray *sk_index_held (SkIndex *self, gint64 folder, guint32 mask, guint limit, GError **error);
 GPtrArray *sk_index_nodes_by_inode (SkIndex *self, gint64 folder, guint64 ino, GError **error);

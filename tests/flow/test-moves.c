@@ -394,6 +394,38 @@ test_unknown_file_keeps_directory (void)
   g_assert_false (sk_there (a, "dd/file0"));
 }
 
+static guint
+count_chunks_from_storage (SkFleet *fleet, guint i)
+{
+  g_autoptr(GVariant) reply = sk_fleet_run (fleet, i, "sync", NULL);
+  g_autoptr(GVariant) chunks = g_variant_lookup_value (reply, "chunks", G_VARIANT_TYPE ("a{sv}"));
+  guint64 needed = 0;
+
+  g_assert_nonnull (chunks);
+  g_assert_true (g_variant_lookup (chunks, "needed", "t", &needed));
+  return (guint) needed;
+}
+
+/* More files than are planned at once: none is taken away at its old name before it was looked for under the new one. */
+static void
+test_large_directory (void)
+{
+  g_autofree char *a = NULL, *b = NULL, *from = NULL, *to = NULL;
+  g_autoptr(SkFleet) fleet = sk_fleet_new (2, FALSE);
+
+  a = sk_fleet_path (fleet, 0, "f");
+  b = sk_fleet_path (fleet, 1, "f");
+  sk_put_many (a, "old/file", 4100);
+  sk_fleet_share (fleet, "f");
+  from = g_build_filename (a, "old", NULL);
+  to = g_build_filename (a, "new", NULL);
+  g_assert_cmpint (g_rename (from, to), ==, 0);
+  sk_sync (fleet, 0);
+  g_assert_cmpuint (count_chunks_from_storage (fleet, 1), ==, 0);
+  sk_assert_equal_trees (fleet, "f");
+  g_assert_false (sk_in_trash (b, "old/file0", NULL));
+}
+
 int
 main (int argc, char **argv)
 {
@@ -412,5 +444,6 @@ main (int argc, char **argv)
   g_test_add_func ("/moves/sit-B050/committed-twice", test_committed_twice);
   g_test_add_func ("/moves/rule-a15/comes-back-with-what-changed", test_directory_comes_back_with_what_changed);
   g_test_add_func ("/moves/rule-a15/unknown-file-keeps-directory", test_unknown_file_keeps_directory);
+  g_test_add_func ("/moves/large-directory/no-content-moved", test_large_directory);
   return g_test_run ();
 }
