@@ -219,6 +219,18 @@ sk_entry_check (const SkEntry *self, GError **error)
   return check_stamps (self, error) && check_content (self, error);
 }
 
+gboolean
+sk_mode_stamp_check (const SkModeStamp *self, GError **error)
+{
+  if (self->mode > MODE_MASK)
+    return sk_fail (error, SK_ERROR_CORRUPT, "The mode %o is not one of permission bits", self->mode);
+  if (self->lamport > SK_COUNTER_MAX)
+    return sk_fail (error, SK_ERROR_LIMIT, "A Lamport number is too large");
+  if (sk_id_is_zero (&self->writer))
+    return sk_fail (error, SK_ERROR_CORRUPT, "The stamp of a mode has no writer");
+  return TRUE;
+}
+
 /* --- order --- */
 
 static int

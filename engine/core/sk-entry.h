@@ -49,6 +49,10 @@ typedef struct
   SkHash content;          /* sk_entry_content_hash, kept up to date by the constructors and the decoder */
 } SkEntry;
 
+/* The mode that stands for a path: of the highest metadata stamp among ALL entries of the path of that class, dominated ones
+ * included, so that a chmod survives a concurrent edit (A8). Class 0: files and links, 1: directories. Not @set: none yet. */
+typedef struct { guint64 lamport; SkId writer; guint32 mode; gboolean set; } SkModeStamp;
+
 SkEntry *sk_entry_new (const SkId *folder, const char *path, SkKind kind);
 SkEntry *sk_entry_copy (const SkEntry *self);
 void sk_entry_free (SkEntry *self);
@@ -57,6 +61,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkEntry, sk_entry_free)
 void sk_entry_seal_content (SkEntry *self);
 /* Bounds, path rules, sizes adding up: everything a decoder checks, for entries made here as well. */
 gboolean sk_entry_check (const SkEntry *self, GError **error);
+/* The same for a stamp that stands alone. */
+gboolean sk_mode_stamp_check (const SkModeStamp *self, GError **error);
 /* The name of a device, folder, storage or vault: 1 to SK_LABEL_MAX bytes of UTF-8 without control characters,
  * direction marks and '/', since it ends in file names (conflict copies) and in front of people. */
 gboolean sk_label_check (const char *label, GError **error);

@@ -17,7 +17,7 @@ typedef struct
   GPtrArray *strings;      /* char *, NULL where the bytes contain NUL */
   const guint8 *chunk_ids; /* n_chunks x 32, borrowed */
   GArray *chunk_sizes;     /* guint32 */
-  GString *base;           /* path bytes of the entry record before */
+  GString *base;           /* path bytes of the record with a path before */
   gboolean base_known;
   gsize memory, budget; /* bytes taken by the records so far, and at most */
 } Decoder;
@@ -404,6 +404,33 @@ get_member (Decoder *self, SkReader *r, SkRecord *record, GError **error)
   return take_memory (self, len, error);
 }
 
+static gboolean
+get_modes (Decoder *self, SkReader *r, SkRecord *record, GError **error)
+{
+  SkModes *modes = record->modes = g_new0 (SkModes, 1);
+  guint8 classes;
+
+  get_id (self, r, &modes->folder);
+  modes->path = get_path (self, r, error);
+  if (modes->path == NULL || !take_memory (self, sizeof *modes, error))
+    return FALSE;
+  classes = sk_reader_u8 (r);
+  if (classes == 0 || classes > 3)
+    return sk_fail (error, SK_ERROR_CORRUPT, "The modes of a path cannot be read");
+  for (guint i = 0; i < G_N_ELEMENTS (modes->stamp); i++)
+    {
+      SkModeStamp *stamp = &modes->stamp[i];
+
+      stamp->set = (classes >> i & 1) != 0;
+      if (!stamp->set)
+        continue;
+      stamp->lamport = sk_reader_varint (r, SK_COUNTER_MAX);
+      get_id (self, r, &stamp->writer);
+      stamp->mode = (guint32) sk_reader_varint (r, G_MAXUINT32);
+    }
+  return !r->failed;
+}
+
 /* --- the body --- */
 
 static SkRecord *
@@ -414,6 +441,7 @@ get_record (Decoder *self, guint8 type, const guint8 *content, gsize len, GError
     [SK_RECORD_PACK_PUT] = get_pack,      [SK_RECORD_PACK_DROP] = get_pack_ref,
     [SK_RECORD_PACK_KEEP] = get_pack_ref, [SK_RECORD_PACK_VERIFIED] = get_pack_ref,
     [SK_RECORD_STORAGE] = get_storage,    [SK_RECORD_MEMBER] = get_member,
+    [SK_RECORD_MODES] = get_modes,
   };
   g_autoptr(SkRecord) record = NULL;
   SkReader r;

@@ -26,7 +26,7 @@ typedef struct
   GHashTable *id_index, *string_index; /* borrowed key -> index + 1 */
   GPtrArray *ids, *strings;            /* borrowed from the records */
   ChunkTable table;
-  const char *base; /* path of the entry before */
+  const char *base; /* path of the record with a path before */
 } Encoder;
 
 static void
@@ -275,6 +275,24 @@ put_definition (Encoder *self, const SkId *id, guint64 lamport, const SkId *writ
 }
 
 static void
+put_modes (Encoder *self, const SkModes *modes)
+{
+  put_id (self, &modes->folder);
+  put_path (self, modes->path);
+  sk_writer_u8 (&self->scratch, (modes->stamp[0].set ? 1 : 0) | (modes->stamp[1].set ? 2 : 0));
+  for (guint i = 0; i < G_N_ELEMENTS (modes->stamp); i++)
+    {
+      const SkModeStamp *stamp = &modes->stamp[i];
+
+      if (!stamp->set)
+        continue;
+      sk_writer_varint (&self->scratch, stamp->lamport);
+      put_id (self, &stamp->writer);
+      sk_writer_varint (&self->scratch, stamp->mode);
+    }
+}
+
+static void
 put_content (Encoder *self, const SkRecord *record)
 {
   SkWriter *w = &self->scratch;
@@ -312,6 +330,9 @@ put_content (Encoder *self, const SkRecord *record)
       break;
     case SK_RECORD_MEMBER:
       sk_writer_raw (w, g_bytes_get_data (record->member, NULL), g_bytes_get_size (record->member));
+      break;
+    case SK_RECORD_MODES:
+      put_modes (self, record->modes);
       break;
     }
 }

@@ -75,6 +75,15 @@ sk_record_new_member (GBytes *member)
   return self;
 }
 
+SkRecord *
+sk_record_new_modes (SkModes *modes)
+{
+  SkRecord *self = record_new (SK_RECORD_MODES);
+
+  self->modes = modes;
+  return self;
+}
+
 void
 sk_folder_def_free (SkFolderDef *self)
 {
@@ -105,6 +114,15 @@ sk_pack_put_free (SkPackPut *self)
 }
 
 void
+sk_modes_free (SkModes *self)
+{
+  if (self == NULL)
+    return;
+  g_free (self->path);
+  g_free (self);
+}
+
+void
 sk_record_free (SkRecord *self)
 {
   if (self == NULL)
@@ -130,6 +148,9 @@ sk_record_free (SkRecord *self)
       break;
     case SK_RECORD_MEMBER:
       g_clear_pointer (&self->member, g_bytes_unref);
+      break;
+    case SK_RECORD_MODES:
+      sk_modes_free (self->modes);
       break;
     }
   g_free (self);
@@ -167,6 +188,8 @@ sk_record_memory (const SkRecord *self)
              + strlen (self->storage->uri);
     case SK_RECORD_MEMBER:
       return sizeof *self + g_bytes_get_size (self->member);
+    case SK_RECORD_MODES:
+      return sizeof *self + sizeof *self->modes + strlen (self->modes->path);
     case SK_RECORD_PACK_DROP:
     case SK_RECORD_PACK_KEEP:
     case SK_RECORD_PACK_VERIFIED:
@@ -183,6 +206,7 @@ sk_record_describe (const SkRecord *self)
     [SK_RECORD_PACK_PUT] = "pack",       [SK_RECORD_PACK_DROP] = "condemned pack",
     [SK_RECORD_PACK_KEEP] = "kept pack", [SK_RECORD_PACK_VERIFIED] = "verified pack",
     [SK_RECORD_STORAGE] = "storage",     [SK_RECORD_MEMBER] = "membership",
+    [SK_RECORD_MODES] = "modes",
   };
 
   if (self->type == SK_RECORD_ENTRY && self->entry->path != NULL
@@ -279,6 +303,19 @@ check_pack (const SkPackPut *pack, GError **error)
   return TRUE;
 }
 
+static gboolean
+check_modes (const SkModes *modes, GError **error)
+{
+  if (sk_id_is_zero (&modes->folder) || modes->path == NULL)
+    return sk_fail (error, SK_ERROR_CORRUPT, "The modes of a path have no folder or no path");
+  if (!modes->stamp[0].set && !modes->stamp[1].set)
+    return sk_fail (error, SK_ERROR_CORRUPT, "The modes of a path are none");
+  for (guint i = 0; i < G_N_ELEMENTS (modes->stamp); i++)
+    if (modes->stamp[i].set && !sk_mode_stamp_check (&modes->stamp[i], error))
+      return FALSE;
+  return sk_path_check (modes->path, strlen (modes->path), error);
+}
+
 gboolean
 sk_record_check (const SkRecord *self, GError **error)
 {
@@ -302,6 +339,8 @@ sk_record_check (const SkRecord *self, GError **error)
       if (g_bytes_get_size (self->member) == 0 || g_bytes_get_size (self->member) > SK_MEMBER_MAX)
         return sk_fail (error, SK_ERROR_LIMIT, "A membership record is empty or too large");
       return TRUE;
+    case SK_RECORD_MODES:
+      return check_modes (self->modes, error);
     }
   return sk_fail (error, SK_ERROR_CORRUPT, "The type %d of a record is unknown", (int) self->type);
 }

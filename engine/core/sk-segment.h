@@ -15,6 +15,7 @@ typedef enum
   SK_RECORD_PACK_VERIFIED = 6,
   SK_RECORD_STORAGE = 7,
   SK_RECORD_MEMBER = 8,          /* a membership record, verbatim with its own signature */
+  SK_RECORD_MODES = 9,           /* in snapshots: what entries that are not in it say about the mode of a path */
 } SkRecordType;
 
 /* A folder definition; the highest (lamport, writer) stands. */
@@ -22,6 +23,8 @@ typedef struct { SkId id; char *name; gboolean deleted; guint64 lamport; SkId wr
 typedef struct { SkId id; char *name; char *uri; gboolean deleted; guint64 lamport; SkId writer; } SkStorageDef;
 typedef struct { SkId storage; SkHash name; SkId epoch; guint64 size; GArray *rows; /* SkPackRow */ } SkPackPut;
 typedef struct { SkId storage; SkHash name; } SkPackRef;
+/* By class; at least one is set. */
+typedef struct { SkId folder; char *path; SkModeStamp stamp[2]; } SkModes;
 
 typedef struct
 {
@@ -34,6 +37,7 @@ typedef struct
     SkPackPut *pack;
     SkPackRef *pack_ref;         /* drop, keep, verified */
     GBytes *member;
+    SkModes *modes;
   };
 } SkRecord;
 SkRecord *sk_record_new_entry (SkEntry *entry);          /* (transfer full), likewise below */
@@ -42,11 +46,14 @@ SkRecord *sk_record_new_storage (SkStorageDef *storage);
 SkRecord *sk_record_new_pack (SkPackPut *pack);
 SkRecord *sk_record_new_pack_ref (SkRecordType type, const SkId *storage, const SkHash *name);
 SkRecord *sk_record_new_member (GBytes *member);
+SkRecord *sk_record_new_modes (SkModes *modes);
 void sk_record_free (SkRecord *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkRecord, sk_record_free)
 void sk_folder_def_free (SkFolderDef *self);
 void sk_storage_def_free (SkStorageDef *self);
 void sk_pack_put_free (SkPackPut *self);
+void sk_modes_free (SkModes *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkModes, sk_modes_free)
 
 /* Body codec. @records: GPtrArray of SkRecord. Deterministic: equal records give equal bytes. */
 GBytes *sk_records_encode (GPtrArray *records, GError **error);

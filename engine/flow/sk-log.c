@@ -106,6 +106,7 @@ sk_log_apply (SkSession *session, SkRecord *record, const SkId *writer, guint64 
       return apply_pack_ref (session, record, writer, error);
     case SK_RECORD_MEMBER:
       return sk_index_member_add (session->index, record->member, error);
+    case SK_RECORD_MODES:      /* only in snapshots; a log has the entries themselves */
     default:
       return TRUE;
     }

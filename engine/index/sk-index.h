@@ -91,9 +91,6 @@ typedef struct
   gint64 content;
   guint64 size; guint32 mode; gint64 mtime;
 } SkTarget;
-/* The mode that stands for a path: of the highest metadata stamp among ALL entries of the path of that class, dominated ones
- * included, so that a chmod survives a concurrent edit (A8). Class 0: files and links, 1: directories. Lamport 0: none yet. */
-typedef struct { guint64 lamport; SkId writer; guint32 mode; gboolean set; } SkModeStamp;
 typedef struct
 {
   gint64 row, folder, parent;    /* parent 0: at the top */

@@ -38,6 +38,17 @@ nth_entry (GPtrArray *records, guint i)
   return record->entry;
 }
 
+static void
+add_modes (GPtrArray *records, const char *path, gboolean files, gboolean directories)
+{
+  SkModes *modes = g_new0 (SkModes, 1);
+
+  *modes = (SkModes) { .folder = fixture_id (1), .path = g_strdup (path) };
+  modes->stamp[0] = files ? (SkModeStamp) { 12, fixture_id (2), 0751, TRUE } : (SkModeStamp) { 0 };
+  modes->stamp[1] = directories ? (SkModeStamp) { SK_COUNTER_MAX, fixture_id (0x300), 07777, TRUE } : (SkModeStamp) { 0 };
+  g_ptr_array_add (records, sk_record_new_modes (modes));
+}
+
 /* One of each, with every optional field used somewhere. */
 static GPtrArray *
 every_type (void)
@@ -93,6 +104,10 @@ every_type (void)
   g_ptr_array_add (records, sk_record_new_pack_ref (SK_RECORD_PACK_KEEP, &other, &ids[4]));
   g_ptr_array_add (records, sk_record_new_pack_ref (SK_RECORD_PACK_VERIFIED, &other, &ids[3]));
   g_ptr_array_add (records, sk_record_new_member (g_bytes_new ("verbatim", 8)));
+  add_modes (records, "photos/2022", FALSE, TRUE);       /* behind a path of its own and behind another one's */
+  g_ptr_array_add (records, sk_record_new_entry (fixture_entry (SK_KIND_DIR, "photos/2021", 11)));
+  add_modes (records, "photos/2021", TRUE, TRUE);
+  add_modes (records, "notes", TRUE, FALSE);
   return records;
 }
 
@@ -154,6 +169,12 @@ test_round_trip (void)
         assert_same_entry (a->entry, b->entry);
       if (a->type == SK_RECORD_PACK_PUT)
         assert_same_rows (a->pack->rows, b->pack->rows);
+      if (a->type == SK_RECORD_MODES)
+        {
+          g_assert_true (sk_id_equal (&a->modes->folder, &b->modes->folder));
+          g_assert_cmpstr (a->modes->path, ==, b->modes->path);
+          g_assert_cmpmem (a->modes->stamp, sizeof a->modes->stamp, b->modes->stamp, sizeof b->modes->stamp);
+        }
     }
   {
     const SkRecord *folder = g_ptr_array_index (again, 0), *storage = g_ptr_array_index (again, 1);
@@ -391,7 +412,7 @@ test_frames (void)
   g_byte_array_set_size (w.bytes, w.bytes->len - 2);
   forge_frame (&forge, SK_RECORD_ENTRY, &w);         /* and one too few */
   forge_frame (&forge, 0, &w);                       /* unknown types */
-  forge_frame (&forge, 9, &w);
+  forge_frame (&forge, 10, &w);
   forge_frame (&forge, 255, &w);
   g_byte_array_set_size (w.bytes, 0);
   forge_frame (&forge, SK_RECORD_MEMBER, &w);        /* empty */
@@ -419,6 +440,75 @@ test_report_is_bounded (void)
   body = forge_body (&forge, 0);
   records = decode (body, 257);
   g_assert_cmpuint (records->len, ==, 0);
+}
+
+static void
+forge_modes (Forge *forge, guint64 shared, const char *rest, guint8 classes, guint n, guint64 lamport, guint32 mode)
+{
+  g_auto(SkWriter) w = { 0 };
+
+  sk_writer_init (&w);
+  sk_writer_varint (&w, 0);                /* folder */
+  sk_writer_varint (&w, shared);
+  sk_writer_string (&w, rest);
+  sk_writer_u8 (&w, classes);
+  for (guint i = 0; i < n; i++)
+    {
+      sk_writer_varint (&w, lamport);
+      sk_writer_varint (&w, 1);            /* writer */
+      sk_writer_varint (&w, mode);
+    }
+  forge_frame (forge, SK_RECORD_MODES, &w);
+}
+
+/* Modes share prefixes with entries, and a bad one is dropped alone. */
+static void
+test_modes_table (void)
+{
+  static const struct { const char *rest; guint8 classes; guint n; guint64 lamport; guint32 mode; gboolean good; } rows[] = {
+    { "a", 1, 1, 1, 0644, TRUE },
+    { "a", 2, 1, 0, 0, TRUE },
+    { "a", 3, 2, SK_COUNTER_MAX, 07777, TRUE },
+    { "a", 0, 0, 1, 0644, FALSE },               /* of nothing */
+    { "a", 4, 1, 1, 0644, FALSE },               /* of a class that there is not */
+    { "a", 7, 3, 1, 0644, FALSE },
+    { "a", 3, 1, 1, 0644, FALSE },               /* one too few */
+    { "a", 1, 2, 1, 0644, FALSE },               /* one too many */
+    { "a", 1, 1, 1, 010000, FALSE },
+    { "a", 1, 1, (guint64) SK_COUNTER_MAX + 1, 0644, FALSE },
+    { "../a", 1, 1, 1, 0644, FALSE },
+    { "", 1, 1, 1, 0644, FALSE },
+    { ".skerry/tmp", 1, 1, 1, 0644, FALSE },
+  };
+  Forge forge;
+  g_autoptr(GBytes) body = NULL;
+  g_autoptr(GPtrArray) records = NULL;
+  guint n_good = 0, n_bad = 0;
+
+  forge_init (&forge);
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    {
+      forge_modes (&forge, 0, rows[i].rest, rows[i].classes, rows[i].n, rows[i].lamport, rows[i].mode);
+      n_good += rows[i].good;
+      n_bad += !rows[i].good;
+    }
+  forge_directory (&forge, 0, "abc", 3);
+  forge_modes (&forge, 3, "", 2, 1, 5, 0700);              /* "abc" */
+  forge_directory (&forge, 2, "d", 1);                     /* "abd" */
+  body = forge_body (&forge, 0);
+  records = decode (body, n_bad);
+  g_assert_cmpuint (records->len, ==, n_good + 3);
+  {
+    const SkRecord *modes = g_ptr_array_index (records, n_good + 1);
+
+    g_assert_cmpint (modes->type, ==, SK_RECORD_MODES);
+    g_assert_cmpstr (modes->modes->path, ==, "abc");
+    g_assert_false (modes->modes->stamp[0].set);
+    g_assert_true (modes->modes->stamp[1].set);
+    g_assert_cmpuint (modes->modes->stamp[1].mode, ==, 0700);
+    g_assert_cmpuint (modes->modes->stamp[1].lamport, ==, 5);
+  }
+  g_assert_cmpstr (nth_entry (records, n_good + 2)->path, ==, "abd");
 }
 
 static void
@@ -531,6 +621,7 @@ main (int argc, char **argv)
   g_test_add_func ("/record/amplification", test_amplification);
   g_test_add_func ("/record/frames", test_frames);
   g_test_add_func ("/record/report-is-bounded", test_report_is_bounded);
+  g_test_add_func ("/record/rule-a8/modes-table", test_modes_table);
   g_test_add_func ("/record/packs-refused", test_packs_refused);
   g_test_add_func ("/record/cost-per-chunk", test_cost);
   return g_test_run ();
