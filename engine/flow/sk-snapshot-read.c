@@ -12,6 +12,23 @@ typedef struct
   SkSnapshotRef ref;
 } Reading;
 
+/* An impossible one is one problem, not an unreadable snapshot. */
+static gboolean
+take_modes (SkSession *session, const SkModes *modes, GPtrArray *problems, GError **error)
+{
+  g_autoptr(GError) local = NULL;
+
+  if (sk_tree_take_modes (session->tree, modes, &local))
+    return TRUE;
+  if (g_error_matches (local, SK_ERROR, SK_ERROR_LIMIT))
+    {
+      g_ptr_array_add (problems, g_strdup (local->message));
+      return TRUE;
+    }
+  g_propagate_error (error, g_steal_pointer (&local));
+  return FALSE;
+}
+
 /* Index thread, in a transaction: records of a part are state, so applying them again changes nothing. */
 static gboolean
 merge_part (SkSession *session, gpointer data, GError **error)
@@ -24,7 +41,12 @@ merge_part (SkSession *session, gpointer data, GError **error)
       SkRecord *record = reading->records->pdata[i];
       const SkId *writer = record->type == SK_RECORD_ENTRY ? &record->entry->writer : &nobody;
 
-      if (!sk_log_apply (session, record, writer, 0, reading->problems, error))
+      if (record->type == SK_RECORD_MODES)
+        {
+          if (!take_modes (session, record->modes, reading->problems, error))
+            return FALSE;
+        }
+      else if (!sk_log_apply (session, record, writer, 0, reading->problems, error))
         return FALSE;
     }
   return TRUE;

@@ -144,13 +144,14 @@ add_definitions (SkSession *session, Work *work, GError **error)
   return TRUE;
 }
 
-/* Every maximal version of a node; virtual conflict copies are recomputed by the reader. */
+/* Every maximal version of a node, and what only replaced ones tell about its mode; virtual conflict copies are recomputed by the reader. */
 static gboolean
 add_node (SkSession *session, Work *work, gint64 node, gboolean *is_end, GError **error)
 {
   g_autoptr(GPtrArray) versions = sk_index_versions (session->index, node, TRUE, error);
+  g_autoptr(SkModes) modes = NULL;
 
-  if (versions == NULL)
+  if (versions == NULL || !sk_tree_modes_beyond (session->tree, node, versions, &modes, error))
     return FALSE;
   for (guint i = 0; i < versions->len; i++)
     {
@@ -167,6 +168,8 @@ add_node (SkSession *session, Work *work, gint64 node, gboolean *is_end, GError 
       *is_end |= sk_part_ends_after ((const guint8 *) version->entry->path, strlen (version->entry->path));
       g_ptr_array_add (work->records, sk_record_new_entry (g_steal_pointer (&version->entry)));
     }
+  if (modes != NULL)
+    g_ptr_array_add (work->records, sk_record_new_modes (g_steal_pointer (&modes)));
   return TRUE;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Shared by sk-tree.c (merging) and sk-tree-local.c (changes of this disk). */
+/* Shared by sk-tree.c (merging), sk-tree-modes.c, sk-tree-copies.c and sk-tree-local.c (changes of this disk). */
 #pragma once
 #include "sk-limits.h"
 #include "sk-tree.h"
@@ -15,6 +15,8 @@ struct _SkTree
   guint64 lamport, counter;
 };
 
+/* RULES B9. */
+gboolean sk_tree_accepts_lamport (SkTree *self, guint64 lamport);
 gboolean sk_tree_note_mode (SkTree *self, gint64 node_row, const SkEntry *entry, GError **error);
 gboolean sk_tree_insert (SkTree *self, gint64 node, const SkEntry *entry, gboolean is_virtual, gint64 origin,
                          const SkId *log_writer, guint64 log_seq, gint64 *row, GError **error);

@@ -32,62 +32,16 @@ sk_tree_lamport (SkTree *self)
 }
 
 gboolean
+sk_tree_accepts_lamport (SkTree *self, guint64 lamport)
+{
+  return lamport <= self->lamport || lamport - self->lamport <= SK_LAMPORT_JUMP_MAX;
+}
+
+gboolean
 sk_tree_flush (SkTree *self, GError **error)
 {
   return sk_index_set_u64 (self->index, "lamport", self->lamport, error)
          && sk_index_set_u64 (self->index, "counter", self->counter, error);
-}
-
-/* The class of a mode stamp an entry contributes to, or -1. A tombstone carries the mode of what it removed, so that a
- * concurrent edit that brings the file back finds it; flags tell whether that was a directory. */
-static int
-mode_class (const SkEntry *entry)
-{
-  switch (entry->kind)
-    {
-    case SK_KIND_FILE:
-      return 0;
-    case SK_KIND_DIR:
-      return 1;
-    case SK_KIND_TOMBSTONE:
-      return (entry->flags & SK_ENTRY_WAS_DIR) != 0 ? 1 : 0;
-    case SK_KIND_SYMLINK:
-    case SK_KIND_NONE:
-    default:
-      return -1;
-    }
-}
-
-static gboolean
-mode_stamp_wins (const SkModeStamp *a, const SkModeStamp *b)
-{
-  int order;
-
-  if (!b->set)
-    return TRUE;
-  if (a->lamport != b->lamport)
-    return a->lamport > b->lamport;
-  order = sk_id_compare (&a->writer, &b->writer);
-  if (order != 0)
-    return order > 0;
-  return a->mode > b->mode;
-}
-
-gboolean
-sk_tree_note_mode (SkTree *self, gint64 node_row, const SkEntry *entry, GError **error)
-{
-  int class = mode_class (entry);
-  SkModeStamp stamp = { .lamport = entry->meta_lamport, .writer = entry->meta_writer, .mode = entry->mode, .set = TRUE };
-  g_autoptr(SkNode) node = NULL;
-
-  if (class < 0)
-    return TRUE;
-  node = sk_index_node_by_row (self->index, node_row, error);
-  if (node == NULL)
-    return FALSE;
-  if (!mode_stamp_wins (&stamp, &node->mode_stamp[class]))
-    return TRUE;
-  return sk_index_set_mode_stamp (self->index, node_row, class, &stamp, error);
 }
 
 /* Puts @entry into the set of maximal versions of @node. *@added: it was not known yet. */
@@ -138,7 +92,7 @@ sk_tree_apply (SkTree *self, const SkEntry *entry, const SkId *log_writer, guint
   gint64 folder, node, known, row;
   guint64 highest = MAX (entry->lamport, entry->meta_lamport);
 
-  if (highest > self->lamport && highest - self->lamport > SK_LAMPORT_JUMP_MAX)
+  if (!sk_tree_accepts_lamport (self, highest))
     return sk_fail (error, SK_ERROR_LIMIT, "an entry for “%s” by “%s” jumps too far ahead and was refused", entry->path,
                     entry->device_name);
   folder = sk_index_folder_row (self->index, &entry->folder);

@@ -18,6 +18,12 @@ gboolean sk_tree_flush (SkTree *self, GError **error);
  * SK_ERROR_LIMIT: refused because of its Lamport number (RULES B9); the transaction stays usable. */
 gboolean sk_tree_apply (SkTree *self, const SkEntry *entry, const SkId *log_writer, guint64 log_seq, GError **error);
 
+/* Takes in what a snapshot says about the mode of a path; @modes is checked. SK_ERROR_LIMIT as above. */
+gboolean sk_tree_take_modes (SkTree *self, const SkModes *modes, GError **error);
+/* What a snapshot has to say about the mode of @node beside its maximal @versions (of SkVersion); *@out is NULL when these tell it all.
+ * (transfer full) */
+gboolean sk_tree_modes_beyond (SkTree *self, gint64 node, GPtrArray *versions, SkModes **out, GError **error);
+
 /* What was found on this disk at one path. */
 typedef struct
 {

@@ -36,6 +36,16 @@ count_below (const char *path)
   return n;
 }
 
+static void
+put_away (SkFleet *fleet, gboolean away)
+{
+  g_autoptr(GDir) dir = g_dir_open (fleet->storage, 0, NULL);
+  g_autofree char *log = g_build_filename (fleet->storage, g_dir_read_name (dir), "log", NULL);
+  g_autofree char *other = g_build_filename (fleet->base, "log-away", NULL);
+
+  g_assert_cmpint (away ? g_rename (log, other) : g_rename (other, log), ==, 0);
+}
+
 /* The logs are gone from the storage: only the snapshot can tell a new device. Tombstones are in it, so that what was deleted stays deleted. */
 static void
 test_join_without_logs (void)
@@ -43,7 +53,7 @@ test_join_without_logs (void)
   g_autoptr(SkFleet) fleet = sk_fleet_new (3, FALSE);
   g_autofree char *a = sk_fleet_path (fleet, 0, "f");
   g_autofree char *gone = g_build_filename (a, "d/gone", NULL);
-  g_autofree char *vault = NULL, *log = NULL, *away = NULL, *parts = NULL;
+  g_autofree char *vault = NULL, *parts = NULL;
   g_autoptr(GDir) dir = g_dir_open (fleet->storage, 0, NULL);
 
   for (guint i = 0; i < 50; i++)
@@ -60,13 +70,71 @@ test_join_without_logs (void)
   vault = g_build_filename (fleet->storage, g_dir_read_name (dir), NULL);
   parts = g_build_filename (vault, "snap/parts", NULL);
   g_assert_cmpuint (count_below (parts), >, 0);
-  log = g_build_filename (vault, "log", NULL);
-  away = g_build_filename (fleet->base, "log-away", NULL);
-  g_assert_cmpint (g_rename (log, away), ==, 0);
+  put_away (fleet, TRUE);
   attach_and_compare (fleet, 1);
-  g_assert_cmpint (g_rename (away, log), ==, 0);
+  put_away (fleet, FALSE);
   /* With both, the other newcomer sees the same. */
   attach_and_compare (fleet, 2);
+}
+
+static guint
+mode_of (SkFleet *fleet, guint i, const char *path)
+{
+  g_autofree char *folder = sk_fleet_path (fleet, i, "f");
+  g_autofree char *full = g_build_filename (folder, path, NULL);
+  GStatBuf st;
+
+  g_assert_cmpint (g_lstat (full, &st), ==, 0);
+  return st.st_mode & 07777;
+}
+
+static void
+set_mode (const char *folder, const char *path, int mode)
+{
+  g_autofree char *full = g_build_filename (folder, path, NULL);
+
+  g_assert_cmpint (g_chmod (full, mode), ==, 0);
+}
+
+/* The entries that the modes come from are replaced by ones that did not know of them, and so are in no snapshot. */
+static void
+test_modes_of_replaced (void)
+{
+  g_autoptr(SkFleet) fleet = sk_fleet_new (4, FALSE);
+  g_autofree char *a = sk_fleet_path (fleet, 0, "f"), *b = sk_fleet_path (fleet, 1, "f");
+  g_autofree char *dir = g_build_filename (b, "d", NULL), *dir_a = g_build_filename (a, "d", NULL);
+
+  sk_put_file (a, "tool", "first", -1);
+  sk_put_file (a, "plain", "plain", -1);
+  g_assert_cmpint (g_mkdir (dir_a, 0755), ==, 0);
+  set_mode (a, "tool", 0644);
+  g_variant_unref (sk_fleet_run (fleet, 0, "folder.add", "{'name': <'f'>, 'path': <%^ay>}", a));
+  g_variant_unref (sk_fleet_sync (fleet, 0));
+  attach_and_compare (fleet, 1);
+
+  /* Neither knows of the other's. */
+  set_mode (a, "tool", 0755);
+  set_mode (a, "d", 0700);
+  sk_put_file (a, "d/new", "new", -1);
+  sk_put_file (b, "tool", "second", -1);
+  set_mode (b, "tool", 0644);
+  g_assert_cmpint (g_rmdir (dir), ==, 0);
+  g_variant_unref (sk_fleet_sync (fleet, 1));
+  for (guint round = 0; round < 3; round++)
+    for (guint i = 0; i < 2; i++)
+      g_variant_unref (sk_fleet_sync (fleet, i));
+  for (guint i = 0; i < 2; i++)
+    {
+      g_assert_cmpuint (mode_of (fleet, i, "tool"), ==, 0755);
+      g_assert_cmpuint (mode_of (fleet, i, "d"), ==, 0700);
+    }
+
+  put_away (fleet, TRUE);
+  attach_and_compare (fleet, 2);
+  g_assert_cmpuint (mode_of (fleet, 2, "tool"), ==, 0755);
+  g_assert_cmpuint (mode_of (fleet, 2, "d"), ==, 0700);
+  put_away (fleet, FALSE);
+  attach_and_compare (fleet, 3);
 }
 
 /* Parts are cut by content: a second snapshot after a small change writes few new ones. */
@@ -102,6 +170,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_setenv ("SKERRY_TEST_SNAPSHOT_TAIL", "1", TRUE);
   g_test_add_func ("/snapshot/rule-a9/join-without-logs", test_join_without_logs);
+  g_test_add_func ("/snapshot/rule-a8/modes-of-replaced-entries", test_modes_of_replaced);
   g_test_add_func ("/snapshot/parts-are-reused", test_parts_are_reused);
   return g_test_run ();
 }
