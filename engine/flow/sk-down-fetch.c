@@ -64,8 +64,10 @@ static void
 local_done (gpointer data)
 {
   LocalJob *job = data;
+  SkCounters add = { .chunks_local = job->found };
 
   job->down->result->local += job->found;
+  sk_session_count (job->down->session, &add);
 }
 
 /* --- from storages --- */
@@ -251,14 +253,17 @@ open_done (gpointer data)
   Group *group = request->group;
   SkDownResult *result = group->down->result;
   SkDownSource *source = source_row (result, request->storage);
+  SkCounters add = { 0 };
 
   for (guint i = 0; i < request->needs->len; i++)
     if (request->plain->pdata[i] != NULL)
       {
         deliver (group, request->needs->pdata[i], request->plain->pdata[i]);
-        source->chunks += ((SkDownNeed *) request->needs->pdata[i])->uses->len;
-        result->storage += ((SkDownNeed *) request->needs->pdata[i])->uses->len;
+        add.chunks_storage += ((SkDownNeed *) request->needs->pdata[i])->uses->len;
       }
+  source->chunks += add.chunks_storage;
+  result->storage += add.chunks_storage;
+  sk_session_count (group->down->session, &add);
   if (request->error != NULL)
     request_failed (request, request->error);
   group->gets_out--;

@@ -373,12 +373,12 @@ run_wake (SkDown *self, gboolean poll)
   SkDownResult result;
   Request wake = { .down = self, .result = &result };
 
-  if (g_cancellable_is_cancelled (self->session->stopping))
+  if (g_cancellable_is_cancelled (self->session->stopping) || g_atomic_int_get (&self->session->paused))
     return;
   sk_down_result_init (&result);
   if (poll)
     run_request (&wake);
-  else if (!g_atomic_int_get (&self->session->paused))
+  else
     {
       self->result = &result;
       self->cancellable = self->session->stopping;

@@ -161,8 +161,7 @@ on_poll (gpointer data)
   SkWatch *self = data;
 
   g_clear_pointer (&self->poll_timer, sk_timer_free);
-  if (!g_atomic_int_get (&self->session->paused))
-    sk_down_poll (self->session->down);
+  sk_down_poll (self->session->down);
   self->poll_us = sk_down_is_busy (self->session->down) ? POLL_BUSY_US : MIN (self->poll_us * 2, POLL_IDLE_US);
   self->poll_timer = sk_clock_timer (self->session->clock, sk_worker_context (self->worker), self->poll_us, on_poll, self);
   return G_SOURCE_REMOVE;

@@ -117,6 +117,57 @@ test_delete_and_restart (void)
   assert_equal_trees (fleet, "f");
 }
 
+/* An engine that is paused: what is asked for comes, and nothing else; what it says it took is what it counts. */
+static void
+test_one_folder_while_paused (void)
+{
+  g_autoptr(SkFleet) fleet = sk_fleet_new (2, FALSE);
+  g_autofree char *a = NULL, *b = NULL, *got = NULL, *not_asked_for = NULL;
+  g_autoptr(GVariant) report = NULL, chunks = NULL;
+  SkCounters *counters;
+  guint64 storage, files;
+
+  for (const char *name = "xy"; *name != '\0'; name++)
+    {
+      const char folder[] = { *name, '\0' };
+
+      g_free (a);
+      a = sk_fleet_path (fleet, 0, folder);
+      sk_put_file (a, "file", folder, -1);
+      g_variant_unref (sk_fleet_run (fleet, 0, "folder.add", "{'name': <%s>, 'path': <%^ay>}", folder, a));
+    }
+  g_variant_unref (sk_fleet_sync (fleet, 0));
+  g_variant_unref (sk_fleet_sync (fleet, 1));
+  sk_fleet_close (fleet, 1);
+  fleet->watch = TRUE;
+  sk_fleet_open (fleet, 1);
+  g_variant_unref (sk_fleet_run (fleet, 1, "pause", NULL));
+  for (const char *name = "xy"; *name != '\0'; name++)
+    {
+      const char folder[] = { *name, '\0' };
+
+      g_free (b);
+      b = sk_fleet_path (fleet, 1, folder);
+      g_variant_unref (sk_fleet_run (fleet, 1, "folder.attach", "{'name': <%s>, 'path': <%^ay>}", folder, b));
+    }
+  report = sk_fleet_run (fleet, 1, "sync", "{'folders': <['y']>}");
+  got = sk_get_file (b, "file");
+  g_assert_cmpstr (got, ==, "y");
+  g_free (b);
+  b = sk_fleet_path (fleet, 1, "x");
+  not_asked_for = sk_get_file (b, "file");
+  g_assert_null (not_asked_for);
+  g_assert_true (g_variant_lookup (report, "files", "t", &files));
+  chunks = g_variant_lookup_value (report, "chunks", G_VARIANT_TYPE_VARDICT);
+  g_assert_true (g_variant_lookup (chunks, "storage", "t", &storage));
+  counters = &fleet->devices[1]->counters;
+  g_assert_cmpuint (files, ==, 1);
+  g_assert_cmpuint (counters->files_down, ==, files);
+  g_assert_cmpuint (storage, ==, 1);
+  g_assert_cmpuint (counters->chunks_storage, ==, storage);
+  sk_fleet_close (fleet, 1);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -124,6 +175,7 @@ main (int argc, char **argv)
   g_test_add_func ("/sync/one-small-file", test_one_small_file);
   g_test_add_func ("/sync/tree", test_tree);
   g_test_add_func ("/sync/conflict", test_conflict);
+  g_test_add_func ("/sync/one-folder-while-paused", test_one_folder_while_paused);
   g_test_add_func ("/sync/delete-and-restart", test_delete_and_restart);
   return g_test_run ();
 }
