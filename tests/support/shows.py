@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -60,6 +61,19 @@ class Device:
 
     def sync(self, *folders):
         return self.run('sync', *folders)
+
+    def counters(self):
+        """What `skerryctl diagnostics` counts since the engine that runs began: 'down files', 'down stored bytes', 'transactions' ..."""
+        path = pathlib.Path(f'{self.home}.diagnostics')
+        path.unlink(missing_ok=True)
+        self.run('diagnostics', path)
+        out = {}
+        for line in path.read_text().splitlines():
+            way = re.match(r'  (up|down): ', line)
+            if way or 'transactions' in line:
+                prefix = f'{way[1]} ' if way else ''
+                out.update({prefix + name: int(value) for name, value in re.findall(r'([a-z][a-z ]*) (\d+)', line[way.end() if way else 0:])})
+        return out
 
     @contextlib.contextmanager
     def engine(self):
