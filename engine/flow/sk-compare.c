@@ -24,7 +24,8 @@ stat_equals_base (const SkStat *stat, const SkBase *base)
   return stat->size == base->size && stat->ino == base->ino && stat->mtime == base->stat_mtime && stat->ctime == base->ctime;
 }
 
-/* Numbers that a rename keeps: with an old name that is gone they prove that this is the same file, unread (C14). ctime changes. */
+/* Numbers that a rename keeps: with an old name that is gone they prove that this is the same file, unread (C14). ctime changes, unless a
+ * directory above was renamed. */
 static gboolean
 same_file_moved (const SkStat *stat, const SkBase *base)
 {
@@ -50,6 +51,7 @@ look_for_move (SkSession *session, SkFound *found, GError **error)
         continue;
       found->moved_from = sk_index_node_path (session->index, node->row, error);
       found->moved_content = node->base.content;
+      found->moved_with_dir = found->stat.ctime == node->base.ctime && !node->base.unproven;
       return found->moved_from != NULL;
     }
   return TRUE;

@@ -240,6 +240,7 @@ typedef struct
   gint64 base_content;           /* row; META: content is known to be the base's */
   SkHash base_hash;
   char *moved_from;              /* NEW: base of this path has the same inode, birth time, size and mtime (C14) */
+  gboolean moved_with_dir;       /* ... and ctime: not the file was renamed, but a directory above it */
   gint64 moved_content;
   gboolean moved_away;           /* GONE: its content stands under another name now */
 } SkFound;

@@ -117,6 +117,9 @@ must_park (SkSession *session, SkUpItem *item, const SkFolderRow *folder, gboole
   if (item->cleared || found->what != SK_FOUND_CHANGED || found->base_kind != SK_KIND_FILE || found->stat.kind != SK_KIND_FILE
       || item->folder->confirmed || folder->first_contact || !sk_up_may_publish (item->folder))
     return TRUE;
+  /* Read again only to be sure of it. */
+  if (sk_index_content_row (session->index, &item->content->content) == found->base_content)
+    return TRUE;
   return sk_mass_is_wiped (session, found->base_content, item->content, park, error);
 }
 
@@ -138,6 +141,7 @@ commit_batch (SkSession *session, gpointer data, GError **error)
 {
   Commit *commit = data;
   g_autoptr(GPtrArray) records = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_record_free);
+  g_autoptr(SkFolderRow) folder = NULL;      /* of the item before, mostly that of this one too */
   guint64 seq;
   SkHash prev;
   gint64 wall = sk_session_wall (session);
@@ -147,9 +151,13 @@ commit_batch (SkSession *session, gpointer data, GError **error)
   for (guint i = 0; i < commit->items->len; i++)
     {
       SkUpItem *item = commit->items->pdata[i];
-      g_autoptr(SkFolderRow) folder = sk_index_folder (session->index, item->found->folder);
       SkLocalChange change;
 
+      if (folder == NULL || folder->row != item->found->folder)
+        {
+          g_clear_pointer (&folder, sk_folder_row_free);
+          folder = sk_index_folder (session->index, item->found->folder);
+        }
       if (folder == NULL || folder->path == NULL || item->folder->flow == NULL)
         {
           commit->outcomes[i] = SK_TREE_NOTHING;    /* detached meanwhile */

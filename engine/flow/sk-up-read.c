@@ -59,7 +59,8 @@ read_file (SkUpItem *item, SkSession *session, SkRoot *root)
     {
       if (take_over_move (item, root))
         {
-          item->moved = item->unproven = TRUE;
+          item->moved = TRUE;
+          item->unproven = !item->found->moved_with_dir;
           item->read_done = TRUE;
           return TRUE;
         }

@@ -178,11 +178,27 @@ is_content (SkIndex *self, gint64 row, const SkHash *content, gboolean *is, GErr
   return TRUE;
 }
 
+static SkKnownContent *
+known_slot (SkIndex *self, const SkHash *content)
+{
+  return &self->known_contents[sk_hash_hash (content) % SK_KNOWN_CONTENTS];
+}
+
+void
+sk_index_forget_contents (SkIndex *self)
+{
+  memset (self->known_contents, 0, SK_KNOWN_CONTENTS * sizeof (SkKnownContent));
+}
+
 gint64
 sk_index_content_find (SkIndex *self, const SkHash *content, GError **error)
 {
-  g_autoptr(GArray) candidates = g_array_new (FALSE, FALSE, sizeof (gint64));
+  SkKnownContent *known = known_slot (self, content);
+  g_autoptr(GArray) candidates = NULL;
 
+  if (known->row != 0 && sk_hash_equal (&known->hash, content))
+    return known->row;
+  candidates = g_array_new (FALSE, FALSE, sizeof (gint64));
   if (!sk_hash_index_find (self, self->content_hashes, content, candidates, error))
     return 0;
   for (guint i = 0; i < candidates->len; i++)
@@ -193,7 +209,10 @@ sk_index_content_find (SkIndex *self, const SkHash *content, GError **error)
       if (!is_content (self, row, content, &is, error))
         return 0;
       if (is)
-        return row;
+        {
+          *known = (SkKnownContent) { *content, row };
+          return row;
+        }
     }
   return 0;
 }

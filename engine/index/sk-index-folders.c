@@ -113,10 +113,14 @@ sk_index_folder (SkIndex *self, gint64 row)
 gint64
 sk_index_folder_row (SkIndex *self, const SkId *id)
 {
+  const gint64 *known = g_hash_table_lookup (self->folder_rows, id);
   g_autoptr(GError) error = NULL;
-  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_FOLDER_FIND, &error);
+  g_autoptr(SkStatement) statement = NULL;
   gint64 row = 0;
 
+  if (known != NULL)
+    return *known;
+  statement = sk_sql (self, SK_SQL_FOLDER_FIND, &error);
   if (statement != NULL)
     {
       sk_bind_id (statement, 1, id);
@@ -124,6 +128,8 @@ sk_index_folder_row (SkIndex *self, const SkId *id)
     }
   if (error != NULL)
     sk_index_keep_error (self, g_steal_pointer (&error));
+  else if (row != 0)
+    g_hash_table_insert (self->folder_rows, g_memdup2 (id, sizeof *id), g_memdup2 (&row, sizeof row));
   return row;
 }
 

@@ -48,6 +48,32 @@ read_name (SkStatement *statement, int at, gboolean *damaged)
   return g_strndup (name, len);
 }
 
+/* See encode_stamps in sk-index-node-cache.c. */
+static gboolean
+read_stamps (SkIndex *self, SkStatement *statement, SkModeStamp out[2], GError **error)
+{
+  gsize len;
+  const guint8 *data = sk_col_blob (statement, COL_MODE_STAMPS, &len);
+  SkReader reader;
+
+  if (data == NULL)
+    return TRUE;
+  sk_reader_init (&reader, data, len);
+  for (int i = 0; i < 2; i++)
+    {
+      gint64 writer = (gint64) sk_reader_varint (&reader, G_MAXINT64);
+
+      out[i].lamport = sk_reader_varint (&reader, G_MAXUINT64);
+      out[i].mode = (guint32) sk_reader_varint (&reader, G_MAXUINT32);
+      out[i].set = writer != 0;
+      if (reader.failed)
+        break;
+      if (out[i].set && !sk_interned_id (self, writer, &out[i].writer, error))
+        return FALSE;
+    }
+  return sk_reader_done (&reader) ? TRUE : sk_index_damaged (self, "the mode of a node is impossible", error);
+}
+
 static gboolean
 read_base (SkIndex *self, SkStatement *statement, SkBase *base, gboolean *damaged, GError **error)
 {
@@ -97,8 +123,6 @@ read_node (SkIndex *self, SkStatement *statement, GError **error)
   g_autoptr(SkNode) node = g_new0 (SkNode, 1);
   gboolean damaged = FALSE;
   g_autoptr(GError) why = NULL;
-  gsize len;
-  const guint8 *stamps;
 
   node->row = sk_col_int (statement, COL_ROW);
   node->folder = sk_col_int (statement, COL_FOLDER);
@@ -108,8 +132,7 @@ read_node (SkIndex *self, SkStatement *statement, GError **error)
   node->live_children = sk_col_int (statement, COL_LIVE_CHILDREN);
   node->hold = sk_col_bounded (statement, COL_HOLD, G_MAXUINT32, &damaged);
   node->dirty = sk_col_int (statement, COL_DIRTY) != 0;
-  stamps = sk_col_blob (statement, COL_MODE_STAMPS, &len);
-  if (stamps != NULL && !sk_mode_stamps_decode (self, stamps, len, node->mode_stamp, error))
+  if (!read_stamps (self, statement, node->mode_stamp, error))
     return NULL;
   read_target (statement, &node->target, &damaged);
   if (!read_base (self, statement, &node->base, &damaged, &why) || damaged)
@@ -117,9 +140,14 @@ read_node (SkIndex *self, SkStatement *statement, GError **error)
   return g_steal_pointer (&node);
 }
 
-static SkNode *
-read_one (SkIndex *self, SkStatement *statement, GError **error)
+SkNode *
+sk_node_read_row (SkIndex *self, gint64 row, GError **error)
 {
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_NODE_GET, error);
+
+  if (statement == NULL)
+    return NULL;
+  sk_bind_int (statement, 1, row);
   return sk_step (self, statement, error) == SK_STEP_ROW ? read_node (self, statement, error) : NULL;
 }
 
@@ -170,7 +198,10 @@ ensure_child (SkIndex *self, gint64 folder, gint64 parent, const char *name, gsi
   sk_bind_int (statement, 1, folder);
   sk_bind_int (statement, 2, parent);
   sk_bind_blob (statement, 3, name, len);
-  return sk_run (self, statement, error) ? sqlite3_last_insert_rowid (self->db) : 0;
+  if (!sk_run (self, statement, error))
+    return 0;
+  row = sqlite3_last_insert_rowid (self->db);
+  return sk_cached_node_insert (self, row, folder, parent, name, len, error) ? row : 0;
 }
 
 /* Length of the parent's path in the first @len bytes of @path. */
@@ -219,28 +250,19 @@ SkNode *
 sk_index_node (SkIndex *self, gint64 folder, const char *path, GError **error)
 {
   const char *name = sk_path_name (path);
-  g_autoptr(SkStatement) statement = NULL;
-  gint64 parent;
+  gint64 parent, row;
 
   if (!resolve_directory (self, folder, path, parent_length (path, strlen (path)), FALSE, &parent, error) || parent == 0)
     return NULL;
-  statement = sk_sql (self, SK_SQL_NODE_BY_NAME, error);
-  if (statement == NULL)
-    return NULL;
-  sk_bind_int (statement, 1, parent);
-  sk_bind_text (statement, 2, name);
-  return read_one (self, statement, error);
+  return find_child (self, parent, name, strlen (name), &row, error) && row != 0 ? sk_index_node_by_row (self, row, error) : NULL;
 }
 
 SkNode *
 sk_index_node_by_row (SkIndex *self, gint64 row, GError **error)
 {
-  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_NODE_GET, error);
+  SkCachedNode *cached = sk_cached_node (self, row, error);
 
-  if (statement == NULL)
-    return NULL;
-  sk_bind_int (statement, 1, row);
-  return read_one (self, statement, error);
+  return cached != NULL ? sk_node_copy (&cached->node) : NULL;
 }
 
 gint64
@@ -260,23 +282,15 @@ sk_index_node_ensure (SkIndex *self, gint64 folder, const char *path, GError **e
 gboolean
 sk_index_node_place (SkIndex *self, gint64 row, gint64 *folder, gint64 *parent, char **name, GError **error)
 {
-  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_NODE_PLACE, error);
-  gboolean damaged = FALSE;
+  SkCachedNode *cached = sk_cached_node (self, row, error);
 
-  if (statement == NULL)
+  if (cached == NULL)
     return FALSE;
-  sk_bind_int (statement, 1, row);
-  if (sk_step (self, statement, error) != SK_STEP_ROW)
-    return FALSE;
-  *folder = sk_col_int (statement, 0);
-  *parent = sk_col_int (statement, 1);
-  if (name == NULL)
-    return TRUE;
-  *name = read_name (statement, 2, &damaged);
-  if (!damaged)
-    return TRUE;
-  g_clear_pointer (name, g_free);
-  return sk_index_damaged (self, "the name of a node is impossible", error);
+  *folder = cached->node.folder;
+  *parent = cached->node.parent;
+  if (name != NULL)
+    *name = g_strdup (cached->node.name);
+  return TRUE;
 }
 
 /* Names from @row upwards until the top (*@known NULL) or a directory whose path is in memory. */

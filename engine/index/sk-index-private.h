@@ -10,6 +10,9 @@
 typedef struct _SkParentCache SkParentCache;
 typedef struct _SkOffsetCache SkOffsetCache;
 typedef struct _SkHashIndex SkHashIndex;
+typedef struct _SkNodeCache SkNodeCache;
+typedef struct { SkHash hash; gint64 row; } SkKnownContent;
+#define SK_KNOWN_CONTENTS 4096u
 
 struct _SkIndex
 {
@@ -20,16 +23,21 @@ struct _SkIndex
   GError *unreported;            /* a failure outside of a transaction in a function that has no GError: the next begin reports it */
   guint64 transactions;
   sqlite3_stmt **statements;     /* by SkSql */
+  gboolean *sees_nodes;          /* by SkSql: see sk_sql_prepare */
 
   /* Everything below mirrors rows and is dropped on rollback. */
   SkParentCache *parents;
+  SkNodeCache *nodes;
   GHashTable *interned;          /* GBytes -> gint64 row */
   GHashTable *interned_by_row;   /* gint64 row -> GBytes; keys and values belong to the other table */
   GHashTable *folder_ids;        /* gint64 folder row -> SkId */
+  GHashTable *folder_rows;       /* SkId -> gint64 folder row */
   GHashTable *counts;            /* gint64 folder row -> SkFolderCounts */
   gint64 next_content;           /* 0: not read yet */
+  enum { SK_VIRTUALS_UNKNOWN, SK_VIRTUALS_NONE, SK_VIRTUALS_SOME } virtuals;
   SkOffsetCache *offsets;
   SkHashIndex *content_hashes, *chunk_hashes;
+  SkKnownContent *known_contents;    /* SK_KNOWN_CONTENTS of them, by hash; what was asked for last */
 };
 
 void sk_index_drop_caches (SkIndex *self);
@@ -131,6 +139,37 @@ gint64 sk_parent_cache_row (SkParentCache *self, gint64 folder, const char *path
 const char *sk_parent_cache_path (SkParentCache *self, gint64 row);                              /* NULL when not cached */
 void sk_parent_cache_add (SkParentCache *self, gint64 folder, const char *path, gsize len, gint64 row);
 
+/* --- nodes in memory: see sk-index-node-cache.c. Pointers to them are valid until the next call that may read another one --- */
+typedef struct
+{
+  SkNode node;
+  gboolean changed;              /* not written yet */
+  GPtrArray *versions;           /* SkVersion, the maximal ones; NULL: not read yet */
+  gboolean no_more_versions;     /* the node is so new that it has no others */
+} SkCachedNode;
+SkNodeCache *sk_node_cache_new (void);
+void sk_node_cache_free (SkNodeCache *self);     /* NULL allowed */
+void sk_node_cache_drop (SkNodeCache *self);
+gboolean sk_node_cache_has_changes (const SkNodeCache *self);
+gboolean sk_node_cache_flush (SkIndex *self, GError **error);
+/* NULL without error when there is no such node. */
+SkCachedNode *sk_cached_node (SkIndex *self, gint64 row, GError **error);
+/* NULL on error, a missing node is one. */
+SkCachedNode *sk_cached_node_needed (SkIndex *self, gint64 row, GError **error);
+/* Inside a transaction: it differs from the table. */
+void sk_cached_node_changed (SkIndex *self, SkCachedNode *cached);
+/* The row was inserted just now. */
+gboolean sk_cached_node_insert (SkIndex *self, gint64 row, gint64 folder, gint64 parent, const char *name, gsize len, GError **error);
+SkNode *sk_node_copy (const SkNode *node);
+/* Past the memory. */
+SkNode *sk_node_read_row (SkIndex *self, gint64 row, GError **error);
+/* Maximal versions of a node. */
+void sk_cached_versions_set (SkIndex *self, SkCachedNode *node, GPtrArray *versions);
+void sk_cached_version_add (SkIndex *self, SkVersion *version);    /* (transfer full) */
+SkVersion *sk_cached_version (SkIndex *self, gint64 row);         /* (transfer none), NULL when not in memory */
+void sk_cached_version_remove (SkIndex *self, gint64 row);
+void sk_cached_versions_forget (SkIndex *self, gint64 node);
+
 /* --- definitions of storages and folders: the highest (lamport, writer) stands --- */
 /* @stamp: STORAGE_STAMP or FOLDER_STAMP. *@row is 0 when @id is unknown. */
 gboolean sk_index_definition_is_newer (SkIndex *self, SkSql stamp, const SkId *id, guint64 lamport, const SkId *writer, gint64 *row,
@@ -144,11 +183,9 @@ typedef struct { SkKind kind; gint64 content; guint32 mode; gint64 mtime; } SkNo
 /* The one place that says whether base and target ask for work on this disk. */
 gboolean sk_node_sides_differ (const SkNodeSide *base, const SkNodeSide *target);
 void sk_node_differs_sql (sqlite3_context *context, int n, sqlite3_value **values);
-gboolean sk_mode_stamps_decode (SkIndex *self, const guint8 *data, gsize len, SkModeStamp out[2], GError **error);
 gboolean sk_index_forget_bases (SkIndex *self, gint64 folder, GError **error);
 /* Counts the tombstones of the folder of @node by @delta. */
 gboolean sk_index_count_tombstone (SkIndex *self, gint64 node, gint64 delta, GError **error);
-gboolean sk_index_folder_id (SkIndex *self, gint64 folder, SkId *out, GError **error);
 /* FALSE without error when there is no such node. */
 gboolean sk_index_node_place (SkIndex *self, gint64 row, gint64 *folder, gint64 *parent, char **name, GError **error);
 /* The path, and in *@folder the folder's row. (transfer full) */
@@ -169,6 +206,7 @@ void sk_hash_key_sql (sqlite3_context *context, int n, sqlite3_value **values);
 /* --- contents and chunks --- */
 /* The row of the entry's content, made when it is new, with its chunks; also for directories and tombstones. 0 on error. */
 gint64 sk_index_content_add (SkIndex *self, const SkEntry *entry, GError **error);
+void sk_index_forget_contents (SkIndex *self);                                         /* after rows were removed */
 gint64 sk_index_content_find (SkIndex *self, const SkHash *content, GError **error);  /* 0 when unknown; look at @error */
 typedef struct { gint64 row; guint64 size; gint64 hint, hint_newer; } SkChunkRow;
 /* Every row of a chunk with this id: one, unless somebody lied about its size. (transfer full) */

@@ -127,11 +127,24 @@ sk_index_keep_error (SkIndex *self, GError *error)
 
 /* --- prepare and step --- */
 
+/* Whether it sees columns of nodes whose changes may wait in memory. Those that go by row serve that memory itself. */
+static gboolean
+sees_nodes (SkSql id)
+{
+  static const SkSql by_row[] = { SK_SQL_NODE_GET, SK_SQL_NODE_FIND, SK_SQL_NODE_ADD, SK_SQL_NODE_STORE, SK_SQL_NODE_ROWS };
+
+  for (guint i = 0; i < G_N_ELEMENTS (by_row); i++)
+    if (id == by_row[i])
+      return FALSE;
+  return strstr (texts[id], "FROM node ") != NULL || strstr (texts[id], "JOIN node ") != NULL || strstr (texts[id], "UPDATE node ") != NULL;
+}
+
 gboolean
 sk_sql_prepare (SkIndex *self, SkSql id, GError **error)
 {
   int rc = sqlite3_prepare_v3 (self->db, texts[id], -1, SQLITE_PREPARE_PERSISTENT, &self->statements[id], NULL);
 
+  self->sees_nodes[id] = sees_nodes (id);
   if (rc == SQLITE_OK)
     return TRUE;
   /* The texts are right for our tables: when one does not compile, the tables are not ours any more. */
@@ -147,6 +160,8 @@ sk_sql (SkIndex *self, SkSql id, GError **error)
   sqlite3_stmt *statement = self->statements[id];
 
   g_assert (!sqlite3_stmt_busy (statement));
+  if (self->sees_nodes[id] && sk_node_cache_has_changes (self->nodes) && !sk_node_cache_flush (self, error))
+    return NULL;
   if (sqlite3_stmt_readonly (statement))
     return statement;
   g_assert (self->in_transaction);

@@ -50,9 +50,7 @@ SK_STATEMENT (FOLDER_FIRST_CONTACT, "UPDATE folder SET first_contact = ?2 WHERE 
 
 /* --- nodes --- */
 SK_STATEMENT (NODE_GET, "SELECT " SK_NODE_COLUMNS " FROM node WHERE row = ?1")
-SK_STATEMENT (NODE_BY_NAME, "SELECT " SK_NODE_COLUMNS " FROM node WHERE parent = ?1 AND name = ?2")
 SK_STATEMENT (NODE_FIND, "SELECT row FROM node WHERE parent = ?1 AND name = ?2")
-SK_STATEMENT (NODE_PLACE, "SELECT folder, parent, name FROM node WHERE row = ?1")
 SK_STATEMENT (NODE_ADD, "INSERT INTO node (folder, parent, name) VALUES (?1, ?2, ?3)")
 SK_STATEMENT (NODE_CHILDREN, "SELECT " SK_NODE_COLUMNS " FROM node WHERE parent = ?1 ORDER BY name")
 SK_STATEMENT (NODE_CHILDREN_BASE, "SELECT " SK_NODE_COLUMNS " FROM node WHERE parent = ?1 AND base_kind <> 0 ORDER BY name")
@@ -69,16 +67,10 @@ SK_STATEMENT (NODE_INODE, "SELECT " SK_NODE_COLUMNS " FROM node WHERE base_kind 
 SK_STATEMENT (NODE_CONTENT, "SELECT " SK_NODE_COLUMNS " FROM node WHERE base_content <> 0 AND base_content = ?1 ORDER BY row LIMIT ?2")
 SK_STATEMENT (NODE_CONTENT_ANY, "SELECT row FROM node WHERE base_content <> 0 AND base_content = ?1 LIMIT 1")
 SK_STATEMENT (NODE_UNPROVEN, "SELECT " SK_NODE_COLUMNS " FROM node WHERE base_unproven = 1 AND folder = ?1 AND row > ?2 ORDER BY row LIMIT ?3")
-SK_STATEMENT (NODE_STATE, "SELECT folder, hold, dirty, base_kind, base_content, base_mode, base_mtime, "
-              "target_kind, target_version, target_content, target_size, target_mode, target_mtime, mode_stamps FROM node WHERE row = ?1")
-SK_STATEMENT (NODE_SET_BASE, "UPDATE node SET generation = (generation + 1) & 4294967295, dirty = ?2, base_kind = ?3, base_version = ?4, base_vector = ?5, "
-              "base_content = ?6, base_mode = ?7, base_mtime = ?8, base_size = ?9, base_ino = ?10, base_dev = ?11, base_stat_mtime = ?12, "
-              "base_ctime = ?13, base_btime = ?14, base_mount_root = ?15, base_unproven = ?16 WHERE row = ?1")
-SK_STATEMENT (NODE_SET_TARGET, "UPDATE node SET dirty = ?2, target_kind = ?3, target_version = ?4, target_content = ?5, target_size = ?6, "
-              "target_mode = ?7, target_mtime = ?8 WHERE row = ?1")
-SK_STATEMENT (NODE_SET_HOLD, "UPDATE node SET hold = ?2 WHERE row = ?1")
-SK_STATEMENT (NODE_SET_STAMPS, "UPDATE node SET mode_stamps = ?2 WHERE row = ?1")
-SK_STATEMENT (NODE_LIVE_CHILDREN, "UPDATE node SET live_children = live_children + ?2 WHERE row = ?1")
+SK_STATEMENT (NODE_STORE, "UPDATE node SET generation = ?2, live_children = ?3, hold = ?4, dirty = ?5, mode_stamps = ?6, base_vector = ?7, base_kind = ?8, "
+              "base_version = ?9, base_content = ?10, base_mode = ?11, base_mtime = ?12, base_size = ?13, base_ino = ?14, base_dev = ?15, "
+              "base_stat_mtime = ?16, base_ctime = ?17, base_btime = ?18, base_mount_root = ?19, base_unproven = ?20, target_kind = ?21, "
+              "target_version = ?22, target_content = ?23, target_size = ?24, target_mode = ?25, target_mtime = ?26 WHERE row = ?1")
 SK_STATEMENT (NODE_FORGET_BASES, "UPDATE node SET generation = (generation + 1) & 4294967295, "
               "dirty = sk_differs (0, 0, 0, 0, target_kind, target_content, target_mode, target_mtime), "
               "base_kind = 0, base_version = 0, base_vector = NULL, base_content = 0, base_mode = 0, base_mtime = 0, base_size = 0, base_ino = 0, "
@@ -97,6 +89,7 @@ SK_STATEMENT (VERSION_MAXIMAL, SK_VERSION_SELECT "FROM version v JOIN content c 
 SK_STATEMENT (VERSION_GET, SK_VERSION_SELECT "FROM version v JOIN content c ON c.row = v.content WHERE v.row = ?1")
 SK_STATEMENT (VERSION_VIRTUALS, SK_VERSION_SELECT "FROM version o JOIN version v ON v.origin <> 0 AND v.origin = o.row JOIN content c ON c.row = v.content "
               "WHERE o.node = ?1 ORDER BY v.row")
+SK_STATEMENT (VERSION_VIRTUAL_ANY, "SELECT origin FROM version WHERE origin <> 0 AND origin > 0 LIMIT 1")
 SK_STATEMENT (VERSION_BRIEF, "SELECT node, kind, maximal FROM version WHERE row = ?1")
 SK_STATEMENT (VERSION_SET_MAXIMAL, "UPDATE version SET maximal = ?2 WHERE row = ?1")
 SK_STATEMENT (VERSION_PUBLISH, "UPDATE version SET is_virtual = 0, origin = 0, log_writer = ?2, log_seq = ?3 WHERE row = ?1")

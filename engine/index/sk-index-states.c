@@ -40,76 +40,34 @@ sk_node_differs_sql (sqlite3_context *context, int n, sqlite3_value **values)
   sqlite3_result_int (context, sk_node_sides_differ (&sides[0], &sides[1]));
 }
 
-/* --- the state of one node --- */
-
-typedef struct
-{
-  gint64 folder;
-  guint32 hold;
-  gboolean dirty;
-  SkNodeSide base, target;
-  gint64 target_version;
-  guint64 target_size;
-  SkModeStamp stamps[2];
-} State;
-
-static gboolean
-read_state (SkIndex *self, gint64 node, State *out, GError **error)
-{
-  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_NODE_STATE, error);
-  const guint8 *stamps;
-  gsize len;
-  SkStep step;
-
-  if (statement == NULL)
-    return FALSE;
-  sk_bind_int (statement, 1, node);
-  step = sk_step (self, statement, error);
-  if (step == SK_STEP_ERROR)
-    return FALSE;
-  if (step == SK_STEP_DONE)
-    return sk_index_damaged (self, "a node is missing", error);
-  *out = (State) {
-    .folder = sk_col_int (statement, 0),
-    .hold = (guint32) sk_col_int (statement, 1),
-    .dirty = sk_col_int (statement, 2) != 0,
-    .base = { (SkKind) sk_col_int (statement, 3), sk_col_int (statement, 4), (guint32) sk_col_int (statement, 5), sk_col_int (statement, 6) },
-    .target = { (SkKind) sk_col_int (statement, 7), sk_col_int (statement, 9), (guint32) sk_col_int (statement, 11), sk_col_int (statement, 12) },
-    .target_version = sk_col_int (statement, 8),
-    .target_size = (guint64) sk_col_int (statement, 10),
-  };
-  stamps = sk_col_blob (statement, 13, &len);
-  return stamps == NULL || sk_mode_stamps_decode (self, stamps, len, out->stamps, error);
-}
-
 /* --- counts: one walk when a folder is first asked for, then kept up with every change --- */
 
 static void
-count_state (SkFolderCounts *counts, const State *state, gint64 sign)
+count_node (SkFolderCounts *counts, const SkNode *node, gint64 sign)
 {
-  gboolean work = state->dirty && state->hold == 0;
+  gboolean work = node->dirty && node->hold == 0;
 
-  if (state->target.kind == SK_KIND_FILE)
+  if (node->target.kind == SK_KIND_FILE)
     {
       counts->files += sign;
-      counts->bytes += (guint64) sign * state->target_size;
+      counts->bytes += (guint64) sign * node->target.size;
     }
-  counts->dirs += state->target.kind == SK_KIND_DIR ? sign : 0;
-  counts->links += state->target.kind == SK_KIND_SYMLINK ? sign : 0;
+  counts->dirs += node->target.kind == SK_KIND_DIR ? sign : 0;
+  counts->links += node->target.kind == SK_KIND_SYMLINK ? sign : 0;
   counts->dirty_nodes += work ? sign : 0;
-  if (work && state->base.content != state->target.content)
-    counts->dirty_bytes += (guint64) sign * state->target_size;
+  if (work && node->base.content != node->target.content)
+    counts->dirty_bytes += (guint64) sign * node->target.size;
 }
 
 static void
-recount (SkIndex *self, const State *before, const State *after)
+recount (SkIndex *self, const SkNode *before, const SkNode *after)
 {
   SkFolderCounts *counts = g_hash_table_lookup (self->counts, &before->folder);
 
   if (counts == NULL)
     return;
-  count_state (counts, before, -1);
-  count_state (counts, after, 1);
+  count_node (counts, before, -1);
+  count_node (counts, after, 1);
 }
 
 gboolean
@@ -178,133 +136,105 @@ sk_index_folder_counts (SkIndex *self, gint64 folder, SkFolderCounts *out, GErro
   return TRUE;
 }
 
-/* --- changes --- */
+/* --- changes: in memory, written by sk_node_cache_flush --- */
 
-static void
-bind_base (SkStatement *statement, const SkBase *base, GBytes *vector)
+static gboolean
+is_dirty (const SkNode *node)
 {
-  sk_bind_int (statement, 3, base->kind);
-  sk_bind_int (statement, 4, base->version);
-  sk_bind_bytes (statement, 5, vector);
-  sk_bind_int (statement, 6, base->content);
-  sk_bind_int (statement, 7, base->mode);
-  sk_bind_int (statement, 8, base->mtime);
-  sk_bind_int (statement, 9, (gint64) base->size);
-  sk_bind_int (statement, 10, (gint64) base->ino);
-  sk_bind_int (statement, 11, (gint64) base->dev);
-  sk_bind_int (statement, 12, base->stat_mtime);
-  sk_bind_int (statement, 13, base->ctime);
-  sk_bind_int (statement, 14, base->btime);
-  sk_bind_int (statement, 15, base->mount_root != 0);
-  sk_bind_int (statement, 16, base->unproven != 0);
+  const SkNodeSide base = { node->base.kind, node->base.content, node->base.mode, node->base.mtime };
+  const SkNodeSide target = { node->target.kind, node->target.content, node->target.mode, node->target.mtime };
+
+  return sk_node_sides_differ (&base, &target);
 }
 
 gboolean
-sk_index_set_base (SkIndex *self, gint64 node, const SkBase *base, GError **error)
+sk_index_set_base (SkIndex *self, gint64 row, const SkBase *base, GError **error)
 {
-  static const SkBase nothing = { 0 };
-  SkBase stored = base->kind != SK_KIND_NONE ? *base : nothing;
-  g_autoptr(GBytes) vector = base->vector != NULL ? sk_vector_encode (base->vector) : NULL;
-  g_autoptr(SkStatement) statement = NULL;
-  State before, after;
+  SkCachedNode *cached = sk_cached_node_needed (self, row, error);
+  SkNode before;
 
   g_assert (base->kind <= SK_KIND_SYMLINK);
-  if (!read_state (self, node, &before, error))
+  if (cached == NULL)
     return FALSE;
-  after = before;
-  after.base = (SkNodeSide) { stored.kind, stored.content, stored.mode, stored.mtime };
-  after.dirty = sk_node_sides_differ (&after.base, &after.target);
-
-  statement = sk_sql (self, SK_SQL_NODE_SET_BASE, error);
-  if (statement == NULL)
-    return FALSE;
-  sk_bind_int (statement, 1, node);
-  sk_bind_int (statement, 2, after.dirty);
-  bind_base (statement, &stored, vector);
-  if (!sk_run (self, statement, error))
-    return FALSE;
-  recount (self, &before, &after);
+  before = cached->node;
+  cached->node.base = base->kind != SK_KIND_NONE ? *base : (SkBase) { 0 };
+  cached->node.base.vector = base->vector != NULL ? sk_vector_ref (base->vector) : NULL;
+  g_clear_pointer (&before.base.vector, sk_vector_unref);
+  sk_cached_node_changed (self, cached);
+  cached->node.generation++;
+  cached->node.dirty = is_dirty (&cached->node);
+  recount (self, &before, &cached->node);
   return TRUE;
 }
 
 static gboolean
-same_target (const State *a, const State *b)
+same_target (const SkTarget *a, const SkTarget *b)
 {
-  return a->target.kind == b->target.kind && a->target.content == b->target.content && a->target.mode == b->target.mode
-         && a->target.mtime == b->target.mtime && a->target_version == b->target_version && a->target_size == b->target_size
-         && a->dirty == b->dirty;
+  return a->kind == b->kind && a->content == b->content && a->mode == b->mode && a->mtime == b->mtime && a->version == b->version
+         && a->size == b->size;
 }
 
 gboolean
-sk_index_set_target (SkIndex *self, gint64 node, const SkTarget *target, GError **error)
+sk_index_set_target (SkIndex *self, gint64 row, const SkTarget *target, GError **error)
 {
-  static const SkTarget nothing = { 0 };
-  SkTarget stored = target->kind != SK_KIND_NONE ? *target : nothing;
-  g_autoptr(SkStatement) statement = NULL;
-  State before, after;
+  const SkTarget stored = target->kind != SK_KIND_NONE ? *target : (SkTarget) { 0 };
+  SkCachedNode *cached = sk_cached_node_needed (self, row, error);
+  SkNode before;
 
   g_assert (target->kind <= SK_KIND_SYMLINK);
-  if (!read_state (self, node, &before, error))
+  if (cached == NULL)
     return FALSE;
-  after = before;
-  after.target = (SkNodeSide) { stored.kind, stored.content, stored.mode, stored.mtime };
-  after.target_version = stored.version;
-  after.target_size = stored.size;
-  after.dirty = sk_node_sides_differ (&after.base, &after.target);
+  before = cached->node;
   /* Merging looks at many paths whose visible state stays as it is. */
-  if (same_target (&before, &after))
+  if (same_target (&before.target, &stored) && before.dirty == is_dirty (&before))
     return TRUE;
-
-  statement = sk_sql (self, SK_SQL_NODE_SET_TARGET, error);
-  if (statement == NULL)
-    return FALSE;
-  sk_bind_int (statement, 1, node);
-  sk_bind_int (statement, 2, after.dirty);
-  sk_bind_int (statement, 3, stored.kind);
-  sk_bind_int (statement, 4, stored.version);
-  sk_bind_int (statement, 5, stored.content);
-  sk_bind_int (statement, 6, (gint64) stored.size);
-  sk_bind_int (statement, 7, stored.mode);
-  sk_bind_int (statement, 8, stored.mtime);
-  if (!sk_run (self, statement, error))
-    return FALSE;
-  recount (self, &before, &after);
+  sk_cached_node_changed (self, cached);
+  cached->node.target = stored;
+  cached->node.dirty = is_dirty (&cached->node);
+  recount (self, &before, &cached->node);
   return TRUE;
 }
 
 gboolean
-sk_index_set_hold (SkIndex *self, gint64 node, guint32 hold, GError **error)
+sk_index_set_hold (SkIndex *self, gint64 row, guint32 hold, GError **error)
 {
-  g_autoptr(SkStatement) statement = NULL;
-  State before, after;
+  SkCachedNode *cached = sk_cached_node_needed (self, row, error);
+  SkNode before;
 
-  if (!read_state (self, node, &before, error))
+  if (cached == NULL)
     return FALSE;
+  before = cached->node;
   if (before.hold == hold)
     return TRUE;
-  after = before;
-  after.hold = hold;
-  statement = sk_sql (self, SK_SQL_NODE_SET_HOLD, error);
-  if (statement == NULL)
-    return FALSE;
-  sk_bind_int (statement, 1, node);
-  sk_bind_int (statement, 2, hold);
-  if (!sk_run (self, statement, error))
-    return FALSE;
-  recount (self, &before, &after);
+  sk_cached_node_changed (self, cached);
+  cached->node.hold = hold;
+  recount (self, &before, &cached->node);
   return TRUE;
 }
 
 gboolean
-sk_index_add_live_children (SkIndex *self, gint64 node, gint64 delta, GError **error)
+sk_index_add_live_children (SkIndex *self, gint64 row, gint64 delta, GError **error)
 {
-  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_NODE_LIVE_CHILDREN, error);
+  SkCachedNode *cached = sk_cached_node_needed (self, row, error);
 
-  if (statement == NULL)
+  if (cached == NULL)
     return FALSE;
-  sk_bind_int (statement, 1, node);
-  sk_bind_int (statement, 2, delta);
-  return sk_run (self, statement, error);
+  sk_cached_node_changed (self, cached);
+  cached->node.live_children += delta;
+  return TRUE;
+}
+
+gboolean
+sk_index_set_mode_stamp (SkIndex *self, gint64 row, int class, const SkModeStamp *stamp, GError **error)
+{
+  SkCachedNode *cached = sk_cached_node_needed (self, row, error);
+
+  g_assert (class == 0 || class == 1);
+  if (cached == NULL)
+    return FALSE;
+  sk_cached_node_changed (self, cached);
+  cached->node.mode_stamp[class] = *stamp;
+  return TRUE;
 }
 
 gboolean
@@ -316,59 +246,6 @@ sk_index_forget_bases (SkIndex *self, gint64 folder, GError **error)
     return FALSE;
   sk_bind_int (statement, 1, folder);
   g_hash_table_remove (self->counts, &folder);
-  return sk_run (self, statement, error);
-}
-
-/* --- mode stamps: per class the writer's row (0: none), Lamport number and mode, as varints --- */
-
-gboolean
-sk_mode_stamps_decode (SkIndex *self, const guint8 *data, gsize len, SkModeStamp out[2], GError **error)
-{
-  SkReader reader;
-
-  sk_reader_init (&reader, data, len);
-  for (int i = 0; i < 2; i++)
-    {
-      gint64 writer = (gint64) sk_reader_varint (&reader, G_MAXINT64);
-
-      out[i].lamport = sk_reader_varint (&reader, G_MAXUINT64);
-      out[i].mode = (guint32) sk_reader_varint (&reader, G_MAXUINT32);
-      out[i].set = writer != 0;
-      if (reader.failed)
-        break;
-      if (out[i].set && !sk_interned_id (self, writer, &out[i].writer, error))
-        return FALSE;
-    }
-  return sk_reader_done (&reader) ? TRUE : sk_index_damaged (self, "the mode of a node is impossible", error);
-}
-
-gboolean
-sk_index_set_mode_stamp (SkIndex *self, gint64 node, int class, const SkModeStamp *stamp, GError **error)
-{
-  g_auto(SkWriter) writer = { 0 };
-  g_autoptr(SkStatement) statement = NULL;
-  State state;
-
-  g_assert (class == 0 || class == 1);
-  if (!read_state (self, node, &state, error))
-    return FALSE;
-  state.stamps[class] = *stamp;
-  sk_writer_init (&writer);
-  for (int i = 0; i < 2; i++)
-    {
-      const SkModeStamp *one = &state.stamps[i];
-      gint64 row = one->set ? sk_intern_id (self, &one->writer, error) : 0;
-
-      if (one->set && row == 0)
-        return FALSE;
-      sk_writer_varint (&writer, (guint64) row);
-      sk_writer_varint (&writer, one->set ? one->lamport : 0);
-      sk_writer_varint (&writer, one->set ? one->mode : 0);
-    }
-  statement = sk_sql (self, SK_SQL_NODE_SET_STAMPS, error);
-  if (statement == NULL)
-    return FALSE;
-  sk_bind_int (statement, 1, node);
-  sk_bind_blob (statement, 2, writer.bytes->data, writer.bytes->len);
+  sk_node_cache_drop (self->nodes);     /* sk_sql wrote what had changed */
   return sk_run (self, statement, error);
 }

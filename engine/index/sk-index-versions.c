@@ -21,6 +21,50 @@ sk_version_free (SkVersion *self)
   g_free (self);
 }
 
+/* --- memory: see sk-index-node-cache.c --- */
+
+static SkEntry *
+copy_entry (const SkEntry *entry)
+{
+  SkEntry without_chunks = *entry;
+
+  without_chunks.chunks = NULL;
+  return sk_entry_copy (&without_chunks);
+}
+
+static SkVersion *
+copy_version (const SkVersion *version)
+{
+  SkVersion *copy = g_memdup2 (version, sizeof *version);
+
+  copy->entry = copy_entry (version->entry);
+  return copy;
+}
+
+static GPtrArray *
+copy_versions (const GPtrArray *versions)
+{
+  GPtrArray *copies = g_ptr_array_new_full (versions->len, (GDestroyNotify) sk_version_free);
+
+  for (guint i = 0; i < versions->len; i++)
+    g_ptr_array_add (copies, copy_version (versions->pdata[i]));
+  return copies;
+}
+
+static void
+remember (SkIndex *self, const SkVersion *version)
+{
+  SkVersion *copy = copy_version (version);
+  gboolean has_content = version->entry->kind == SK_KIND_FILE || version->entry->kind == SK_KIND_SYMLINK;
+
+  copy->maximal = TRUE;
+  if (!has_content)
+    copy->content = 0;
+  if (sk_id_is_zero (&copy->log_writer))
+    copy->log_seq = 0;
+  sk_cached_version_add (self, copy);
+}
+
 /* --- adding --- */
 
 static gint64
@@ -70,6 +114,10 @@ sk_index_version_add (SkIndex *self, gint64 node, const SkEntry *entry, gboolean
   if (!sk_run (self, statement, error))
     return 0;
   row = sqlite3_last_insert_rowid (self->db);
+  if (origin != 0)
+    self->virtuals = SK_VIRTUALS_SOME;
+  remember (self, &(SkVersion) { .row = row, .node = node, .entry = (SkEntry *) entry, .content = content, .is_virtual = is_virtual != 0,
+                                 .origin = origin, .log_writer = in_log ? *log_writer : (SkId) { { 0 } }, .log_seq = log_seq });
   if (entry->kind == SK_KIND_TOMBSTONE && !sk_index_count_tombstone (self, node, 1, error))
     return 0;
   return row;
@@ -170,23 +218,71 @@ list (SkIndex *self, SkSql id, gint64 node, GError **error)
   return step == SK_STEP_DONE ? g_steal_pointer (&versions) : NULL;
 }
 
+/* The maximal ones, kept with the node. */
+static GPtrArray *
+list_maximal (SkIndex *self, gint64 node, GError **error)
+{
+  SkCachedNode *cached = sk_cached_node_needed (self, node, error);
+  g_autoptr(GPtrArray) versions = NULL;
+
+  if (cached == NULL)
+    return NULL;
+  if (cached->versions != NULL)
+    return copy_versions (cached->versions);
+  versions = list (self, SK_SQL_VERSION_MAXIMAL, node, error);
+  /* Reading them may have pushed the node out. */
+  cached = versions != NULL ? sk_cached_node_needed (self, node, error) : NULL;
+  if (cached == NULL)
+    return NULL;
+  sk_cached_versions_set (self, cached, versions);
+  return copy_versions (versions);
+}
+
 GPtrArray *
 sk_index_versions (SkIndex *self, gint64 node, gboolean only_maximal, GError **error)
 {
-  return list (self, only_maximal ? SK_SQL_VERSION_MAXIMAL : SK_SQL_VERSION_LIST, node, error);
+  return only_maximal ? list_maximal (self, node, error) : list (self, SK_SQL_VERSION_LIST, node, error);
+}
+
+/* Most vaults have none at all. */
+static gboolean
+may_have_virtuals (SkIndex *self, GError **error)
+{
+  g_autoptr(SkStatement) statement = NULL;
+  gint64 row;
+
+  if (self->virtuals != SK_VIRTUALS_UNKNOWN)
+    return self->virtuals == SK_VIRTUALS_SOME;
+  statement = sk_sql (self, SK_SQL_VERSION_VIRTUAL_ANY, error);
+  if (statement == NULL || !sk_read_int (self, statement, 0, &row, error))
+    return TRUE;
+  self->virtuals = row != 0 ? SK_VIRTUALS_SOME : SK_VIRTUALS_NONE;
+  return row != 0;
 }
 
 GPtrArray *
 sk_index_virtuals_of (SkIndex *self, gint64 node, GError **error)
 {
-  return list (self, SK_SQL_VERSION_VIRTUALS, node, error);
+  g_autoptr(GError) why = NULL;
+  gboolean may = may_have_virtuals (self, &why);
+
+  if (why != NULL)
+    {
+      g_propagate_error (error, g_steal_pointer (&why));
+      return NULL;
+    }
+  return may ? list (self, SK_SQL_VERSION_VIRTUALS, node, error) : g_ptr_array_new_with_free_func ((GDestroyNotify) sk_version_free);
 }
 
 SkVersion *
 sk_index_version (SkIndex *self, gint64 row, GError **error)
 {
-  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_VERSION_GET, error);
+  const SkVersion *cached = sk_cached_version (self, row);
+  g_autoptr(SkStatement) statement = NULL;
 
+  if (cached != NULL)
+    return copy_version (cached);
+  statement = sk_sql (self, SK_SQL_VERSION_GET, error);
   if (statement == NULL)
     return NULL;
   sk_bind_int (statement, 1, row);
@@ -215,18 +311,47 @@ find (SkIndex *self, SkSql id, gint64 node, GBytes *vector, const SkHash *conten
   return row;
 }
 
+/* Among what is in memory, newest first; 0 when it is not there. *@no_more: it is nowhere else either. @vector NULL: any. */
+static gint64
+find_cached (SkIndex *self, gint64 node, const SkVector *vector, const SkHash *content, gboolean *no_more)
+{
+  g_autoptr(GError) error = NULL;
+  const SkCachedNode *cached = sk_cached_node (self, node, &error);
+
+  *no_more = cached != NULL && cached->versions != NULL && cached->no_more_versions;
+  if (cached == NULL || cached->versions == NULL || (vector == NULL && !*no_more))
+    return 0;
+  for (guint i = cached->versions->len; i > 0; i--)
+    {
+      const SkVersion *version = cached->versions->pdata[i - 1];
+
+      if (sk_hash_equal (&version->entry->content, content)
+          && (vector == NULL || sk_vector_compare (version->entry->vector, vector) == SK_ORDER_EQUAL))
+        return version->row;
+    }
+  return 0;
+}
+
 gint64
 sk_index_version_find (SkIndex *self, gint64 node, const SkVector *vector, const SkHash *content, GError **error)
 {
-  g_autoptr(GBytes) encoded = sk_vector_encode (vector);
+  gboolean no_more;
+  gint64 row = find_cached (self, node, vector, content, &no_more);
+  g_autoptr(GBytes) encoded = NULL;
 
+  if (row != 0 || no_more)
+    return row;
+  encoded = sk_vector_encode (vector);
   return find (self, SK_SQL_VERSION_FIND, node, encoded, content, error);
 }
 
 gint64
 sk_index_version_with_content (SkIndex *self, gint64 node, const SkHash *content, GError **error)
 {
-  return find (self, SK_SQL_VERSION_WITH_CONTENT, node, NULL, content, error);
+  gboolean no_more;
+  gint64 row = find_cached (self, node, NULL, content, &no_more);
+
+  return row != 0 || no_more ? row : find (self, SK_SQL_VERSION_WITH_CONTENT, node, NULL, content, error);
 }
 
 /* --- changing --- */
@@ -234,9 +359,18 @@ sk_index_version_with_content (SkIndex *self, gint64 node, const SkHash *content
 static gboolean
 read_brief (SkIndex *self, gint64 row, gint64 *node, SkKind *kind, gboolean *maximal, GError **error)
 {
-  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_VERSION_BRIEF, error);
+  const SkVersion *cached = sk_cached_version (self, row);
+  g_autoptr(SkStatement) statement = NULL;
   SkStep step;
 
+  if (cached != NULL)
+    {
+      *node = cached->node;
+      *kind = cached->entry->kind;
+      *maximal = TRUE;
+      return TRUE;
+    }
+  statement = sk_sql (self, SK_SQL_VERSION_BRIEF, error);
   if (statement == NULL)
     return FALSE;
   sk_bind_int (statement, 1, row);
@@ -270,7 +404,21 @@ sk_index_version_set_maximal (SkIndex *self, gint64 row, gboolean maximal, GErro
   sk_bind_int (statement, 2, maximal != 0);
   if (!sk_run (self, statement, error))
     return FALSE;
+  if (maximal)
+    sk_cached_versions_forget (self, node);
+  else
+    sk_cached_version_remove (self, row);
   return kind != SK_KIND_TOMBSTONE || sk_index_count_tombstone (self, node, maximal ? 1 : -1, error);
+}
+
+/* The version changes in a way that is rare: read again when it is asked for. */
+static void
+forget_node_of (SkIndex *self, gint64 row)
+{
+  const SkVersion *version = sk_cached_version (self, row);
+
+  if (version != NULL)
+    sk_cached_versions_forget (self, version->node);
 }
 
 gboolean
@@ -284,6 +432,7 @@ sk_index_version_publish (SkIndex *self, gint64 row, const SkId *log_writer, gui
   sk_bind_int (statement, 1, row);
   sk_bind_int (statement, 2, writer);
   sk_bind_int (statement, 3, (gint64) log_seq);
+  forget_node_of (self, row);
   return sk_run (self, statement, error);
 }
 
@@ -303,6 +452,7 @@ sk_index_version_remove (SkIndex *self, gint64 row, GError **error)
   sk_bind_int (statement, 1, row);
   if (!sk_run (self, statement, error))
     return FALSE;
+  sk_cached_version_remove (self, row);
   return kind != SK_KIND_TOMBSTONE || !maximal || sk_index_count_tombstone (self, node, -1, error);
 }
 
@@ -319,6 +469,7 @@ sk_index_version_set_meta (SkIndex *self, gint64 row, guint64 lamport, const SkI
   sk_bind_int (statement, 3, writer_row);
   sk_bind_int (statement, 4, mode);
   sk_bind_int (statement, 5, mtime);
+  forget_node_of (self, row);
   return sk_run (self, statement, error);
 }
 

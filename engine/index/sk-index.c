@@ -230,10 +230,14 @@ sk_index_open (const char *path, GError **error)
   self->db = db;
   self->path = g_strdup (path);
   self->statements = g_new0 (sqlite3_stmt *, SK_SQL_COUNT);
+  self->sees_nodes = g_new0 (gboolean, SK_SQL_COUNT);
   self->parents = sk_parent_cache_new ();
+  self->nodes = sk_node_cache_new ();
   self->interned = g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, g_free);
   self->interned_by_row = g_hash_table_new (g_int64_hash, g_int64_equal);
   self->folder_ids = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
+  self->folder_rows = g_hash_table_new_full (sk_id_hash, sk_id_equal_func, g_free, g_free);
+  self->known_contents = g_new0 (SkKnownContent, SK_KNOWN_CONTENTS);
   self->counts = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
   self->content_hashes = sk_hash_index_new (SK_SQL_CONTENT_KEY_FIND, SK_SQL_CONTENT_KEY_MERGE, SK_SQL_CONTENT_TAIL, SK_SQL_CONTENT_LAST,
                                             "contents in index");
@@ -254,13 +258,17 @@ sk_index_close (SkIndex *self)
     sqlite3_finalize (self->statements[i]);
   sqlite3_close (self->db);
   g_free (self->statements);
+  g_free (self->sees_nodes);
   sk_parent_cache_free (self->parents);
+  sk_node_cache_free (self->nodes);
   sk_offset_cache_free (self->offsets);
   sk_hash_index_free (self->content_hashes);
   sk_hash_index_free (self->chunk_hashes);
   g_hash_table_unref (self->interned_by_row);
   g_hash_table_unref (self->interned);
   g_hash_table_unref (self->folder_ids);
+  g_hash_table_unref (self->folder_rows);
+  g_free (self->known_contents);
   g_hash_table_unref (self->counts);
   g_clear_error (&self->failure);
   g_clear_error (&self->unreported);
@@ -292,14 +300,18 @@ void
 sk_index_drop_caches (SkIndex *self)
 {
   sk_parent_cache_clear (self->parents);
+  sk_node_cache_drop (self->nodes);
   g_hash_table_remove_all (self->interned_by_row);
   g_hash_table_remove_all (self->interned);
   g_hash_table_remove_all (self->folder_ids);
+  g_hash_table_remove_all (self->folder_rows);
+  sk_index_forget_contents (self);
   g_hash_table_remove_all (self->counts);
   g_clear_pointer (&self->offsets, sk_offset_cache_free);
   sk_hash_index_forget (self->content_hashes);
   sk_hash_index_forget (self->chunk_hashes);
   self->next_content = 0;
+  self->virtuals = SK_VIRTUALS_UNKNOWN;
 }
 
 gboolean
@@ -327,6 +339,11 @@ sk_index_commit (SkIndex *self, GError **error)
   if (self->failure != NULL)
     {
       g_propagate_error (error, g_error_copy (self->failure));
+      sk_index_rollback (self);
+      return FALSE;
+    }
+  if (!sk_node_cache_flush (self, error))
+    {
       sk_index_rollback (self);
       return FALSE;
     }

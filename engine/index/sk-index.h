@@ -64,6 +64,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkFolderRow, sk_folder_row_free)
 GPtrArray *sk_index_folders (SkIndex *self);
 SkFolderRow *sk_index_folder (SkIndex *self, gint64 row);
 gint64 sk_index_folder_row (SkIndex *self, const SkId *id);
+gboolean sk_index_folder_id (SkIndex *self, gint64 row, SkId *out, GError **error);
 gboolean sk_index_folder_define (SkIndex *self, const SkFolderDef *def, gboolean *changed, GError **error);
 /* Local attachment. Detaching forgets every base of the folder (nothing is deleted, nothing published). */
 gboolean sk_index_folder_attach (SkIndex *self, gint64 row, const char *path, SkFolderMode mode, const char *const *only, GError **error);

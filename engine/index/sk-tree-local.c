@@ -190,12 +190,7 @@ entry_for (Local *l, SkKind kind)
 static gboolean
 set_folder (Local *l, SkEntry *entry, GError **error)
 {
-  g_autoptr(SkFolderRow) folder = sk_index_folder (l->tree->index, l->change->folder);
-
-  if (folder == NULL)
-    return sk_fail (error, SK_ERROR_NOT_FOUND, "the folder is not in the database");
-  entry->folder = folder->id;
-  return TRUE;
+  return sk_index_folder_id (l->tree->index, l->change->folder, &entry->folder, error);
 }
 
 /* A content change that leaves the mode alone carries the newest metadata stamp that is known here (FORMAT.md), with its mode: somebody's chmod

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Nodes in memory, with their maximal versions. Merging asks for the same few nodes again and again and changes one several times: here it is
+ * read once, and what changed is written once, before any statement looks at the table in another way (sk_sql sees to that) and before the
+ * commit. No other connection writes, so what is here stays true from one transaction to the next; a rollback drops it. */
+#include "sk-index-private.h"
+
+#include <string.h>
+
+#define NODES_MAX 32768u         /* about 1 KiB each, with a version */
+
+struct _SkNodeCache
+{
+  GHashTable *nodes;             /* &node.row -> SkCachedNode */
+  GHashTable *versions;          /* &version.row -> SkVersion, owned by the node's array */
+  GPtrArray *changed;            /* SkCachedNode, not owned */
+};
+
+static void
+cached_free (gpointer data)
+{
+  SkCachedNode *self = data;
+
+  g_clear_pointer (&self->versions, g_ptr_array_unref);
+  g_clear_pointer (&self->node.base.vector, sk_vector_unref);
+  g_free (self->node.name);
+  g_free (self);
+}
+
+SkNodeCache *
+sk_node_cache_new (void)
+{
+  SkNodeCache *self = g_new0 (SkNodeCache, 1);
+
+  self->nodes = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, cached_free);
+  self->versions = g_hash_table_new (g_int64_hash, g_int64_equal);
+  self->changed = g_ptr_array_new ();
+  return self;
+}
+
+void
+sk_node_cache_free (SkNodeCache *self)
+{
+  if (self == NULL)
+    return;
+  g_ptr_array_unref (self->changed);
+  g_hash_table_unref (self->versions);
+  g_hash_table_unref (self->nodes);
+  g_free (self);
+}
+
+void
+sk_node_cache_drop (SkNodeCache *self)
+{
+  g_ptr_array_set_size (self->changed, 0);
+  g_hash_table_remove_all (self->versions);
+  g_hash_table_remove_all (self->nodes);
+}
+
+/* --- writing what changed --- */
+
+/* Per class the writer's row (0: none), Lamport number and mode, as varints. */
+static gboolean
+encode_stamps (SkIndex *self, const SkNode *node, SkWriter *writer, GError **error)
+{
+  for (int i = 0; i < 2; i++)
+    {
+      const SkModeStamp *one = &node->mode_stamp[i];
+      gint64 row = one->set ? sk_intern_id (self, &one->writer, error) : 0;
+
+      if (one->set && row == 0)
+        return FALSE;
+      sk_writer_varint (writer, (guint64) row);
+      sk_writer_varint (writer, one->set ? one->lamport : 0);
+      sk_writer_varint (writer, one->set ? one->mode : 0);
+    }
+  return TRUE;
+}
+
+static void
+bind_sides (SkStatement *statement, const SkBase *base, const SkTarget *target, GBytes *vector)
+{
+  const gint64 values[] = {
+    base->kind, base->version, base->content, base->mode, base->mtime, (gint64) base->size, (gint64) base->ino, (gint64) base->dev,
+    base->stat_mtime, base->ctime, base->btime, base->mount_root != 0, base->unproven != 0,
+    target->kind, target->version, target->content, (gint64) target->size, target->mode, target->mtime,
+  };
+
+  sk_bind_bytes (statement, 7, vector);
+  for (guint i = 0; i < G_N_ELEMENTS (values); i++)
+    sk_bind_int (statement, 8 + (int) i, values[i]);
+}
+
+static gboolean
+store (SkIndex *self, const SkNode *node, GError **error)
+{
+  g_autoptr(GBytes) vector = node->base.vector != NULL ? sk_vector_encode (node->base.vector) : NULL;
+  g_auto(SkWriter) stamps = { 0 };
+  g_autoptr(SkStatement) statement = NULL;
+
+  sk_writer_init (&stamps);
+  if (!encode_stamps (self, node, &stamps, error))
+    return FALSE;
+  statement = sk_sql (self, SK_SQL_NODE_STORE, error);
+  if (statement == NULL)
+    return FALSE;
+  sk_bind_int (statement, 1, node->row);
+  sk_bind_int (statement, 2, node->generation);
+  sk_bind_int (statement, 3, node->live_children);
+  sk_bind_int (statement, 4, node->hold);
+  sk_bind_int (statement, 5, node->dirty);
+  if (node->mode_stamp[0].set || node->mode_stamp[1].set)
+    sk_bind_blob (statement, 6, stamps.bytes->data, stamps.bytes->len);
+  bind_sides (statement, &node->base, &node->target, vector);
+  return sk_run (self, statement, error);
+}
+
+gboolean
+sk_node_cache_flush (SkIndex *self, GError **error)
+{
+  GPtrArray *changed = self->nodes->changed;
+
+  for (guint i = 0; i < changed->len; i++)
+    {
+      SkCachedNode *cached = changed->pdata[i];
+
+      if (!store (self, &cached->node, error))
+        return FALSE;
+      cached->changed = FALSE;
+    }
+  g_ptr_array_set_size (changed, 0);
+  return TRUE;
+}
+
+gboolean
+sk_node_cache_has_changes (const SkNodeCache *self)
+{
+  return self->changed->len > 0;
+}
+
+/* --- nodes --- */
+
+static gboolean
+make_room (SkIndex *self, GError **error)
+{
+  if (g_hash_table_size (self->nodes->nodes) < NODES_MAX)
+    return TRUE;
+  if (sk_node_cache_has_changes (self->nodes) && !sk_node_cache_flush (self, error))
+    return FALSE;
+  sk_node_cache_drop (self->nodes);
+  return TRUE;
+}
+
+SkCachedNode *
+sk_cached_node (SkIndex *self, gint64 row, GError **error)
+{
+  SkCachedNode *cached = g_hash_table_lookup (self->nodes->nodes, &row);
+  SkNode *node;
+
+  if (cached != NULL)
+    return cached;
+  if (!make_room (self, error))
+    return NULL;
+  node = sk_node_read_row (self, row, error);
+  if (node == NULL)
+    return NULL;
+  cached = g_new0 (SkCachedNode, 1);
+  cached->node = *node;
+  g_free (node);                 /* what it owned moved */
+  g_hash_table_insert (self->nodes->nodes, &cached->node.row, cached);
+  return cached;
+}
+
+SkCachedNode *
+sk_cached_node_needed (SkIndex *self, gint64 row, GError **error)
+{
+  g_autoptr(GError) why = NULL;
+  SkCachedNode *cached = sk_cached_node (self, row, &why);
+
+  if (cached != NULL)
+    return cached;
+  if (why == NULL)
+    sk_index_damaged (self, "a node is missing", error);
+  else
+    g_propagate_error (error, g_steal_pointer (&why));
+  return NULL;
+}
+
+void
+sk_cached_node_changed (SkIndex *self, SkCachedNode *cached)
+{
+  g_assert (self->in_transaction);
+  if (!cached->changed)
+    g_ptr_array_add (self->nodes->changed, cached);
+  cached->changed = TRUE;
+}
+
+gboolean
+sk_cached_node_insert (SkIndex *self, gint64 row, gint64 folder, gint64 parent, const char *name, gsize len, GError **error)
+{
+  SkCachedNode *cached;
+
+  if (!make_room (self, error))
+    return FALSE;
+  cached = g_new0 (SkCachedNode, 1);
+  cached->node.row = row;
+  cached->node.folder = folder;
+  cached->node.parent = MAX (parent, 0);
+  cached->node.name = g_strndup (name, len);
+  cached->versions = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_version_free);
+  cached->no_more_versions = TRUE;
+  g_hash_table_insert (self->nodes->nodes, &cached->node.row, cached);
+  return TRUE;
+}
+
+SkNode *
+sk_node_copy (const SkNode *node)
+{
+  SkNode *copy = g_memdup2 (node, sizeof *node);
+
+  copy->name = g_strdup (node->name);
+  if (node->base.vector != NULL)
+    copy->base.vector = sk_vector_ref (node->base.vector);
+  return copy;
+}
+
+/* --- versions --- */
+
+void
+sk_cached_versions_set (SkIndex *self, SkCachedNode *node, GPtrArray *versions)
+{
+  g_assert (node->versions == NULL);
+  node->versions = g_ptr_array_ref (versions);
+  for (guint i = 0; i < versions->len; i++)
+    g_hash_table_insert (self->nodes->versions, &((SkVersion *) versions->pdata[i])->row, versions->pdata[i]);
+}
+
+void
+sk_cached_version_add (SkIndex *self, SkVersion *version)
+{
+  SkCachedNode *node = g_hash_table_lookup (self->nodes->nodes, &version->node);
+
+  if (node == NULL || node->versions == NULL)
+    {
+      sk_version_free (version);
+      return;
+    }
+  g_ptr_array_add (node->versions, version);
+  g_hash_table_insert (self->nodes->versions, &version->row, version);
+}
+
+SkVersion *
+sk_cached_version (SkIndex *self, gint64 row)
+{
+  return g_hash_table_lookup (self->nodes->versions, &row);
+}
+
+void
+sk_cached_version_remove (SkIndex *self, gint64 row)
+{
+  SkVersion *version = sk_cached_version (self, row);
+  SkCachedNode *node = version != NULL ? g_hash_table_lookup (self->nodes->nodes, &version->node) : NULL;
+
+  if (node == NULL)
+    return;
+  g_hash_table_remove (self->nodes->versions, &row);
+  /* It may live on in the table, as one that is not maximal. */
+  node->no_more_versions = FALSE;
+  g_ptr_array_remove (node->versions, version);
+}
+
+void
+sk_cached_versions_forget (SkIndex *self, gint64 node_row)
+{
+  SkCachedNode *node = g_hash_table_lookup (self->nodes->nodes, &node_row);
+
+  if (node == NULL || node->versions == NULL)
+    return;
+  for (guint i = 0; i < node->versions->len; i++)
+    g_hash_table_remove (self->nodes->versions, &((SkVersion *) node->versions->pdata[i])->row);
+  g_clear_pointer (&node->versions, g_ptr_array_unref);
+  node->no_more_versions = FALSE;
+}
