@@ -10,6 +10,9 @@
 
 #define LINE_MAX_BYTES 4096
 #define PASSPHRASE_TRIES 3
+/* Times that a command is begun anew because the program that did it ended. */
+#define LEFT_ALONE_MAX 100u
+#define LEFT_ALONE_PAUSE_US 20000
 
 gboolean
 ska_is_terminal (FILE *stream)
@@ -152,17 +155,39 @@ ska_show (SkaCli *cli, GVariant *reply)
   cli->status = ska_get_flag (reply, "attention") ? SKA_ATTENTION : SKA_DONE;
 }
 
+/* The other program ended, and with it what it did for this one. A command that was cancelled can
+ * be repeated; it is done by the next one that has the home, or here. */
+static gboolean
+was_left_alone (SkaCli *cli, const GError *error)
+{
+  if (!sk_client_is_remote (cli->client) || g_cancellable_is_cancelled (cli->cancellable))
+    return FALSE;
+  return g_error_matches (error, SK_ERROR, SK_ERROR_CANCELLED) || sk_client_is_lost (cli->client);
+}
+
 gboolean
 ska_run_plain (SkaCli *cli, GError **error)
 {
+  SkClientFlags flags
+      = (cli->command->flags & SKA_LONG) != 0 ? SK_CLIENT_SERVE : SK_CLIENT_NONE;
   g_autoptr(GVariant) reply = NULL;
+  g_autoptr(GError) local = NULL;
 
-  if (!ska_open (cli, (cli->command->flags & SKA_LONG) != 0 ? SK_CLIENT_SERVE : SK_CLIENT_NONE,
-                 error))
-    return FALSE;
-  reply = ska_call (cli, cli->command->wire, ska_arguments (cli), error);
+  for (guint i = 0; reply == NULL && (i == 0 || (i < LEFT_ALONE_MAX && was_left_alone (cli, local))); i++)
+    {
+      g_clear_error (&local);
+      g_clear_pointer (&cli->client, sk_client_close);
+      if (i > 0)
+        g_usleep (LEFT_ALONE_PAUSE_US);
+      if (!ska_open (cli, flags, error))
+        return FALSE;
+      reply = ska_call (cli, cli->command->wire, ska_arguments (cli), &local);
+    }
   if (reply == NULL)
-    return FALSE;
+    {
+      g_propagate_error (error, g_steal_pointer (&local));
+      return FALSE;
+    }
   ska_show (cli, reply);
   return TRUE;
 }

@@ -286,6 +286,12 @@ sk_client_is_remote (SkClient *self)
   return self->connection != NULL;
 }
 
+gboolean
+sk_client_is_lost (SkClient *self)
+{
+  return self->connection != NULL && g_dbus_connection_is_closed (self->connection);
+}
+
 GVariant *
 sk_client_command (SkClient *self, const char *name, GVariant *args, SkClientProgressFunc progress,
                    gpointer user_data, GCancellable *cancellable, GError **error)

@@ -41,6 +41,8 @@ void sk_client_close (SkClient *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkClient, sk_client_close)
 /* TRUE: joined an engine of another process. */
 gboolean sk_client_is_remote (SkClient *self);
+/* TRUE: joined, and the other process is gone. */
+gboolean sk_client_is_lost (SkClient *self);
 /* COMMANDS.md. @args floating is sunk. Several threads may command at once. (transfer full) */
 GVariant *sk_client_command (SkClient *self, const char *name, GVariant *args, SkClientProgressFunc progress, gpointer user_data,
                              GCancellable *cancellable, GError **error);

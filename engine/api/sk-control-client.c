@@ -34,6 +34,8 @@ connect_socket (const char *path, GCancellable *cancellable, GError **error)
     {
       if (g_error_matches (local, G_IO_ERROR, G_IO_ERROR_CANCELLED))
         sk_fail (error, SK_ERROR_CANCELLED, "Cancelled");
+      else if (g_error_matches (local, G_IO_ERROR, G_IO_ERROR_WOULD_BLOCK))
+        sk_fail (error, SK_ERROR_BUSY, "Too many programs want the engine of this home at once");
       else if (!nobody_there (local))
         sk_fail (error, SK_ERROR_IO, "Cannot reach the engine of this home: %s", local->message);
       return NULL;

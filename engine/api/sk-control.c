@@ -221,7 +221,8 @@ start_call (SkControl *self, GVariant *parameters, GDBusMethodInvocation *invoca
   if (self->stopping)
     {
       g_dbus_method_invocation_take_error (
-          invocation, g_error_new_literal (SK_ERROR, SK_ERROR_BUSY, "The engine is about to end"));
+          invocation,
+          g_error_new_literal (SK_ERROR, SK_ERROR_CANCELLED, "The engine is about to end"));
       return;
     }
   if ((strcmp (name, "status") == 0 || strcmp (name, "report") == 0)

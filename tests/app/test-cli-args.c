@@ -649,6 +649,41 @@ test_interrupt (Fixture *f, gconstpointer data)
   assert_contains (result.err, "Cancelled");
 }
 
+/* --- two programs on one home --- */
+
+static gpointer
+leave_when_waiting (gpointer data)
+{
+  gint64 end = g_get_monotonic_time () + 10 * G_USEC_PER_SEC;
+
+  while (fake_waiting () == 0 && g_get_monotonic_time () < end)
+    g_usleep (1000);
+  sk_client_close (data);
+  fake_release ("sync");
+  return NULL;
+}
+
+/* The program that had the home ends while it does the command of another one: that one goes on alone. */
+static void
+test_left_alone (Fixture *f, gconstpointer data)
+{
+  SkClientOptions options = { .home = f->home, .flags = SK_CLIENT_SERVE };
+  g_autoptr(GError) error = NULL;
+  g_auto(Result) result = { 0 };
+  SkClient *first = sk_client_open (&options, NULL, &error);
+  GThread *thread;
+
+  g_assert_no_error (error);
+  fake_reply ("sync", "{}");
+  fake_block ("sync");
+  thread = g_thread_new ("leave", leave_when_waiting, first);
+  result = run (f, "sync");
+  g_thread_join (thread);
+  g_assert_cmpstr (result.err, ==, "");
+  g_assert_cmpint (result.status, ==, 0);
+  g_assert_cmpuint (fake_opened (), >=, 2);
+}
+
 /* While "run" runs, other commands go through it; a second "run" is refused and told who is there. */
 static gpointer
 use_running_engine (gpointer data)
@@ -795,6 +830,7 @@ main (int argc, char **argv)
   ADD ("/cli/rule-b9/status-says-so", test_status);
   ADD ("/cli/passphrase", test_passphrase);
   ADD ("/cli/interrupt", test_interrupt);
+  ADD ("/cli/left-alone", test_left_alone);
   ADD ("/cli/sit-B096/run", test_run);
   ADD ("/cli/invite", test_invite);
   ADD ("/cli/join-words", test_join_words);
