@@ -266,3 +266,9 @@ sk_attachments_restore (SkSession *session, GError **error)
     return TRUE;
   return sk_session_transact (session, put_back, &restore, error);
 }
+
+gboolean
+sk_attachments_exist (SkHome *home)
+{
+  return sk_home_has_file (home, LIST_NAME) || sk_home_has_file (home, MEMBERS_NAME);
+}

@@ -15,6 +15,9 @@ void sk_attachments_save (SkSession *session, GPtrArray *storages, GPtrArray *fo
  * success; a damaged list is set aside and becomes an issue; one of a newer version is SK_ERROR_TOO_NEW. */
 gboolean sk_attachments_restore (SkSession *session, GError **error);
 
+/* TRUE when a vault has been in this home, whatever became of the rest. */
+gboolean sk_attachments_exist (SkHome *home);
+
 /* --- the list as text, for tests --- */
 typedef struct { SkId id; char *name, *uri; } SkAttachedStorage;
 typedef struct { SkId id; char *name, *path; SkFolderMode mode; char **only; } SkAttachedFolder;

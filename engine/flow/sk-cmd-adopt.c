@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The last part of joining and of being restored from the phrase. */
+#include "sk-attachments.h"
 #include "sk-command.h"
 #include "sk-membership.h"
 
@@ -12,6 +13,19 @@ sk_command_check_label (const char *label, GError **error)
 }
 
 gboolean
+sk_command_check_new_home (SkCommand *self, GError **error)
+{
+  g_autofree char *file = NULL;
+
+  if (self->session->has_vault || !sk_attachments_exist (self->session->home))
+    return TRUE;
+  file = sk_home_file (self->session->home, SK_HOME_CONFIG_NAME);
+  return sk_fail (error, SK_ERROR_CORRUPT,
+                  "“%s” is missing, and this home has the keys of a vault: restore the file from a backup, or let the device join again in a new "
+                  "home. Nothing was changed", file);
+}
+
+gboolean
 sk_command_check_home (SkCommand *self, const char *device_name, GError **error)
 {
   SkKeep keep;
@@ -19,7 +33,7 @@ sk_command_check_home (SkCommand *self, const char *device_name, GError **error)
   if (self->session->has_vault)
     return sk_fail (error, SK_ERROR_EXISTS, "this home has the vault “%s” already; another vault needs another --home",
                     self->session->who.vault_name);
-  return sk_command_check_label (device_name, error)
+  return sk_command_check_new_home (self, error) && sk_command_check_label (device_name, error)
          && sk_home_choose_keep (sk_args_bool (self->args, "no-passphrase"), sk_args_string (self->args, "passphrase", NULL), &keep, error);
 }
 

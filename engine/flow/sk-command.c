@@ -74,7 +74,8 @@ gboolean
 sk_command_need_vault (SkCommand *self, GError **error)
 {
   return self->session->has_vault
-         || sk_fail (error, SK_ERROR_USAGE, "there is no vault in this home yet: 'skerryctl vault create NAME' or 'skerryctl vault join CODE'");
+         || (sk_command_check_new_home (self, error)
+             && sk_fail (error, SK_ERROR_USAGE, "there is no vault in this home yet: 'skerryctl vault create NAME' or 'skerryctl vault join CODE'"));
 }
 
 GVariant *

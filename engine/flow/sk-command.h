@@ -45,6 +45,8 @@ typedef struct
 gboolean sk_command_adopt (SkCommand *self, const SkNewDevice *with, GError **error);
 /* A vault in this home already, a device name that is none, or no place for keys: told before anything is begun. */
 gboolean sk_command_check_home (SkCommand *self, const char *device_name, GError **error);
+/* FALSE: a vault was here, and the file that names it is gone. Nobody may take the home for an empty one: its keys would be lost. */
+gboolean sk_command_check_new_home (SkCommand *self, GError **error);
 /* A name that a person gave to a vault, device, folder or storage; SK_ERROR_USAGE. */
 gboolean sk_command_check_label (const char *label, GError **error);
 

@@ -8,7 +8,6 @@
 
 #include "sk-limits.h"
 
-#define CONFIG_NAME "vault.json"
 #define CONFIG_VERSION 1
 /* Seven short values; a small bound also bounds how deep the JSON parser can be led. */
 #define CONFIG_SIZE_MAX 8192u
@@ -66,19 +65,19 @@ parse_config (GBytes *bytes, SkHomeConfig *out, GError **error)
 
   if (!json_parser_load_from_data (parser, text, (gssize) len, NULL))
     return sk_fail (error, SK_ERROR_CORRUPT,
-                    "The file “" CONFIG_NAME "” of the home is damaged: it is no JSON");
+                    "The file “" SK_HOME_CONFIG_NAME "” of the home is damaged: it is no JSON");
   root = json_parser_get_root (parser);
   if (root == NULL || !JSON_NODE_HOLDS_OBJECT (root))
     return sk_fail (error, SK_ERROR_CORRUPT,
-                    "The file “" CONFIG_NAME "” of the home is damaged: it is no object");
+                    "The file “" SK_HOME_CONFIG_NAME "” of the home is damaged: it is no object");
   object = json_node_get_object (root);
   version = json_object_get_member (object, "version");
   if (version == NULL || !JSON_NODE_HOLDS_VALUE (version) || json_node_get_int (version) < 1)
     return sk_fail (error, SK_ERROR_CORRUPT,
-                    "The file “" CONFIG_NAME "” of the home is damaged: it has no version");
+                    "The file “" SK_HOME_CONFIG_NAME "” of the home is damaged: it has no version");
   if (json_node_get_int (version) > CONFIG_VERSION)
     return sk_fail (error, SK_ERROR_TOO_NEW,
-                    "This home was written by a newer Skerry (version %d of “" CONFIG_NAME "”)",
+                    "This home was written by a newer Skerry (version %d of “" SK_HOME_CONFIG_NAME "”)",
                     (int) MIN (json_node_get_int (version), G_MAXINT));
   if (!sk_id_parse (member (object, "vault"), &out->vault, NULL)
       || !sk_device_id_parse (member (object, "device"), &out->device, NULL)
@@ -88,7 +87,7 @@ parse_config (GBytes *bytes, SkHomeConfig *out, GError **error)
       || !take_label (object, "vault-name", &out->vault_name)
       || !take_label (object, "device-name", &out->device_name))
     return sk_fail (error, SK_ERROR_CORRUPT,
-                    "The file “" CONFIG_NAME
+                    "The file “" SK_HOME_CONFIG_NAME
                     "” of the home is damaged: a value is missing or wrong");
   return TRUE;
 }
@@ -100,7 +99,7 @@ sk_home_load_config (SkHome *self, SkHomeConfig *out, GError **error)
   g_autoptr(GBytes) bytes = NULL;
 
   memset (out, 0, sizeof *out);
-  bytes = sk_home_read_file (self, CONFIG_NAME, CONFIG_SIZE_MAX, &local);
+  bytes = sk_home_read_file (self, SK_HOME_CONFIG_NAME, CONFIG_SIZE_MAX, &local);
   if (bytes == NULL)
     {
       if (!g_error_matches (local, SK_ERROR, SK_ERROR_NOT_FOUND))
@@ -179,5 +178,5 @@ sk_home_save_config (SkHome *self, const SkHomeConfig *config, GError **error)
                     SK_LABEL_MAX);
   text = format_config (config);
   line = g_strconcat (text, "\n", NULL);
-  return sk_home_write_file (self, CONFIG_NAME, line, strlen (line), error);
+  return sk_home_write_file (self, SK_HOME_CONFIG_NAME, line, strlen (line), error);
 }

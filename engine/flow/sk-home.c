@@ -49,8 +49,8 @@ fail_errno (GError **error, int saved, const char *what, const char *name)
 
 /* --- opening and the lock --- */
 
-/* A home is recognised by its lock file; anything else must be empty, so that "--home ~" does
- * not take over a person's tree. */
+/* A home is recognised by its lock file, or by what is in it where somebody removed the lock for a
+ * stale one; anything else must be empty, so that "--home ~" does not take over a person's tree. */
 static gboolean
 check_contents (int dir, const char *path, GError **error)
 {
@@ -58,7 +58,8 @@ check_contents (int dir, const char *path, GError **error)
   int copy;
   gboolean foreign = FALSE;
 
-  if (faccessat (dir, LOCK_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+  if (faccessat (dir, LOCK_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0
+      || faccessat (dir, SK_HOME_CONFIG_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
     return TRUE;
   copy = openat (dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (copy < 0 || (stream = fdopendir (copy)) == NULL)

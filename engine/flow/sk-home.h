@@ -6,6 +6,8 @@
 #include "sk-keys.h"
 
 typedef struct _SkHome SkHome;
+/* The public half of what a device keeps. */
+#define SK_HOME_CONFIG_NAME "vault.json"
 /* Creates (0700) when missing, takes the lock. SK_ERROR_BUSY names the process that has it. A
  * directory that holds other things, or belongs to somebody else, is refused and not touched. */
 SkHome *sk_home_open (const char *path, GError **error);

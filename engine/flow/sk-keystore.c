@@ -9,7 +9,8 @@
 #include "sk-seal.h"
 #include "sk-secret-service.h"
 
-#define BLOB_VERSION 1
+#define BLOB_VERSION 2
+#define BLOB_VERSION_UNCHECKED 1 /* without the hash at the end */
 /* Seed, id key and SK_EPOCHS_MAX epochs of 48 bytes. */
 #define BLOB_MAX 65536u
 #define KEEP_MAX 128u
@@ -172,20 +173,40 @@ load_secret (SkHome *home, const char *passphrase, SkKeep *keep, GError **error)
 
 /* --- the device's keys --- */
 
-/* u8 version, seed (32), the keyring as FORMAT.md lays it out, to the end. */
+/* u8 version, seed (32), the keyring as FORMAT.md lays it out, SHA-256 of all before. The hash is for
+ * the plain file and for keyrings: a device that went on with a wrong key would publish what nobody
+ * can read, and its log could not be mended any more. */
 static GBytes *
 build_blob (SkIdentity *device, SkKeyring *keys)
 {
   g_autoptr(GBytes) ring = sk_keyring_serialise (keys);
   g_auto(SkKey) seed = { 0 };
   gsize len = 1 + sizeof seed.bytes + g_bytes_get_size (ring);
-  guint8 *blob = sk_secret_alloc (len);
+  guint8 *blob = sk_secret_alloc (len + sizeof (SkHash));
+  SkHash hash;
 
   sk_identity_copy_seed (device, &seed);
   blob[0] = BLOB_VERSION;
   memcpy (blob + 1, seed.bytes, sizeof seed.bytes);
   memcpy (blob + 1 + sizeof seed.bytes, g_bytes_get_data (ring, NULL), g_bytes_get_size (ring));
-  return sk_secret_take (blob, len);
+  sk_sha256 (blob, len, &hash);
+  memcpy (blob + len, &hash, sizeof hash);
+  return sk_secret_take (blob, len + sizeof hash);
+}
+
+/* Takes the hash off the end. */
+static gboolean
+check_blob (const guint8 *blob, gsize *len)
+{
+  SkHash hash;
+
+  if (*len > 0 && blob[0] == BLOB_VERSION_UNCHECKED)
+    return TRUE;
+  if (*len < sizeof hash)
+    return FALSE;
+  *len -= sizeof hash;
+  sk_sha256 (blob, *len, &hash);
+  return memcmp (blob + *len, &hash, sizeof hash) == 0;
 }
 
 static gboolean
@@ -194,17 +215,21 @@ parse_blob (GBytes *blob, SkIdentity **device, SkKeyring **keys, GError **error)
   g_auto(SkKey) seed = { 0 };
   g_autoptr(SkKeyring) ring = NULL;
   SkReader reader;
-  const guint8 *bytes;
+  gsize len;
+  const guint8 *bytes = g_bytes_get_data (blob, &len);
+  gboolean whole = check_blob (bytes, &len);
   guint8 version;
 
-  sk_reader_init (&reader, g_bytes_get_data (blob, NULL), g_bytes_get_size (blob));
+  sk_reader_init (&reader, bytes, len);
   version = sk_reader_u8 (&reader);
   bytes = sk_reader_take (&reader, sizeof seed.bytes);
   if (version > BLOB_VERSION)
     return sk_fail (error, SK_ERROR_TOO_NEW,
                     "The keys of this home were written by a newer Skerry");
-  if (bytes == NULL || version == 0)
-    return sk_fail (error, SK_ERROR_CORRUPT, "The keys of this home are damaged");
+  if (bytes == NULL || version == 0 || !whole)
+    return sk_fail (error, SK_ERROR_CORRUPT,
+                    "The keys of this home are damaged: restore them from a backup, or let the "
+                    "device join again in a new home");
   memcpy (seed.bytes, bytes, sizeof seed.bytes);
   ring = sk_keyring_parse (reader.data + reader.pos, sk_reader_left (&reader), error);
   if (ring == NULL)

@@ -307,6 +307,24 @@ test_write_file (Fixture *f, gconstpointer data)
   g_assert_error (error, SK_ERROR, SK_ERROR_NOT_FOUND);
 }
 
+/* Somebody took the lock for a stale one and removed it. */
+static void
+test_lock_removed (Fixture *f, gconstpointer data)
+{
+  g_autoptr(GError) error = NULL;
+  g_autoptr(SkHome) home = sk_home_open (f->home, &error);
+  g_autofree char *lock = g_build_filename (f->home, "lock", NULL);
+
+  g_assert_no_error (error);
+  g_assert_true (sk_home_write_file (home, SK_HOME_CONFIG_NAME, "{}", 2, &error));
+  g_assert_no_error (error);
+  g_clear_pointer (&home, sk_home_close);
+  g_assert_cmpint (g_unlink (lock), ==, 0);
+  home = sk_home_open (f->home, &error);
+  g_assert_no_error (error);
+  g_assert_nonnull (home);
+}
+
 #define ADD(path, func) g_test_add (path, Fixture, NULL, set_up, func, tear_down)
 
 int
@@ -316,6 +334,7 @@ main (int argc, char **argv)
   g_assert_true (sk_crypto_init (NULL));
   ADD ("/home/sit-B096/second-open-names-pid", test_second_open);
   ADD ("/home/sit-B096/other-process-names-pid", test_other_process);
+  ADD ("/home/lock-removed", test_lock_removed);
   ADD ("/home/refused-places", test_refused_places);
   ADD ("/home/config-round-trip", test_config_round_trip);
   ADD ("/home/config-hostile", test_config_hostile);

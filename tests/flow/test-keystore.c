@@ -205,6 +205,30 @@ test_hostile (Fixture *f, gconstpointer data)
     }
 }
 
+/* Every bit of the plain file counts: a device that goes on with a wrong key publishes what nobody can read. */
+static void
+test_damaged (Fixture *f, gconstpointer data)
+{
+  g_autofree char *file = sk_home_file (f->home, "keys");
+  g_autofree char *text = NULL;
+  g_autoptr(GError) error = NULL;
+  gsize len;
+
+  save (f, SK_KEEP_PLAIN, NULL);
+  g_assert_true (g_file_get_contents (file, &text, &len, NULL));
+  for (gsize i = 1; i < len; i++)
+    {
+      text[i] ^= (char) (1 << (i % 8));
+      g_assert_true (g_file_set_contents (file, text, (gssize) len, NULL));
+      assert_fails (f, NULL, SK_ERROR_CORRUPT);
+      text[i] ^= (char) (1 << (i % 8));
+    }
+  /* As it was written before there was a hash. */
+  text[0] = 1;
+  g_assert_true (g_file_set_contents (file, text, (gssize) (len - sizeof (SkHash)), &error));
+  assert_loads (f, NULL, SK_KEEP_PLAIN);
+}
+
 static void
 test_choose (Fixture *f, gconstpointer data)
 {
@@ -402,6 +426,7 @@ main (int argc, char **argv)
   ADD ("/keystore/passphrase", test_passphrase);
   ADD ("/keystore/change-of-keep", test_change);
   ADD ("/keystore/hostile", test_hostile);
+  ADD ("/keystore/damaged", test_damaged);
   ADD ("/keystore/choose-without-bus", test_choose);
   g_test_add_func ("/keystore/stuck", test_stuck);
   g_test_add_func ("/keystore/stuck/subprocess", test_stuck_process);
