@@ -5,6 +5,7 @@
 #include "sk-care.h"
 #include "sk-command.h"
 #include "sk-gc.h"
+#include "sk-mend.h"
 #include "sk-rollback.h"
 
 typedef struct
@@ -129,6 +130,27 @@ compare_packs (SkSession *session, gpointer data, GError **error)
   return sk_log_append (session, records, error);
 }
 
+static void
+on_object_bad (const SkFlowStorage *storage, const char *name, const char *why, gboolean mended, gpointer user_data)
+{
+  Check *check = user_data;
+  g_autofree char *text = g_strdup_printf ("storage “%s”: %s: %s", storage->name, name, why);
+
+  add_problem (check, g_str_has_prefix (name, "log/") ? "log" : "keys", "", text, mended);
+}
+
+/* Packs, and what is beside them. */
+static gboolean
+check_objects (SkCommand *self, Check *check, SkFlowStorage *storage, PackCall *call, GError **error)
+{
+  SkMendCount count = { 0 };
+  gboolean ok = sk_session_transact (self->session, compare_packs, call, error)
+                && sk_mend_storage (self->session, storage, check->repair ? SK_MEND_PUT : 0, on_object_bad, check, &count, self->cancellable, error);
+
+  check->checked += count.objects;
+  return ok;
+}
+
 static gboolean
 check_storage (SkCommand *self, Check *check, SkFlowStorage *storage, GError **error)
 {
@@ -146,7 +168,7 @@ check_storage (SkCommand *self, Check *check, SkFlowStorage *storage, GError **e
     }
   for (guint i = 0; i < items->len; i++)
     g_hash_table_insert (there, ((SkStoreItem *) items->pdata[i])->name, &((SkStoreItem *) items->pdata[i])->size);
-  return sk_session_transact (self->session, compare_packs, &call, error);
+  return check_objects (self, check, storage, &call, error);
 }
 
 static gboolean
@@ -202,8 +224,31 @@ typedef struct
   GArray *packs;                 /* SkPackInfo */
   const SkPackInfo *bad_pack;
   GVariantBuilder bad;
-  guint64 objects, bytes, n_bad;
+  SkMendCount count;
+  guint64 n_bad, n_mended;
 } Verify;
+
+static void
+add_bad (Verify *verify, const SkFlowStorage *storage, const char *name, const char *why)
+{
+  GVariantBuilder builder;
+
+  verify->n_bad++;
+  g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
+  g_variant_builder_add (&builder, "{sv}", "storage", g_variant_new_string (storage->name));
+  g_variant_builder_add (&builder, "{sv}", "name", g_variant_new_string (name));
+  g_variant_builder_add (&builder, "{sv}", "why", g_variant_new_string (why));
+  g_variant_builder_add_value (&verify->bad, g_variant_builder_end (&builder));
+}
+
+static void
+on_verified_bad (const SkFlowStorage *storage, const char *name, const char *why, gboolean mended, gpointer user_data)
+{
+  Verify *verify = user_data;
+
+  add_bad (verify, storage, name, why);
+  verify->n_mended += mended ? 1 : 0;
+}
 
 /* Index thread. */
 static gboolean
@@ -232,12 +277,11 @@ verify_pack (Verify *verify, const SkPackInfo *pack, GError **error)
   g_autofree char *name = sk_pack_object_name (&pack->name);
   g_autoptr(GError) local = NULL;
   g_autoptr(GBytes) object = sk_store_get_sync (verify->storage->store, name, SK_PACK_SIZE_MAX, self->cancellable, &local);
-  GVariantBuilder builder;
 
-  verify->objects++;
+  verify->count.objects++;
   if (object != NULL)
     {
-      verify->bytes += g_bytes_get_size (object);
+      verify->count.bytes += g_bytes_get_size (object);
       return TRUE;
     }
   if (!g_error_matches (local, SK_ERROR, SK_ERROR_CORRUPT) && !g_error_matches (local, SK_ERROR, SK_ERROR_NOT_FOUND)
@@ -246,13 +290,8 @@ verify_pack (Verify *verify, const SkPackInfo *pack, GError **error)
       g_propagate_error (error, g_steal_pointer (&local));
       return FALSE;
     }
-  verify->n_bad++;
   verify->bad_pack = pack;
-  g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
-  g_variant_builder_add (&builder, "{sv}", "storage", g_variant_new_string (verify->storage->name));
-  g_variant_builder_add (&builder, "{sv}", "name", g_variant_new_string (name));
-  g_variant_builder_add (&builder, "{sv}", "why", g_variant_new_string (local->message));
-  g_variant_builder_add_value (&verify->bad, g_variant_builder_end (&builder));
+  add_bad (verify, verify->storage, name, local->message);
   return sk_session_transact (self->session, give_up_pack, verify, error);
 }
 
@@ -267,14 +306,16 @@ verify_storage (Verify *verify, GError **error)
 
       if (pack->state != SK_PACK_LIVE)
         continue;
-      sk_command_progress (verify->command, "Reading back", i, verify->packs->len, 0, verify->bytes);
+      sk_command_progress (verify->command, "Reading back", i, verify->packs->len, 0, verify->count.bytes);
       ok = verify_pack (verify, pack, error);
     }
   g_clear_pointer (&verify->packs, g_array_unref);
-  return ok;
+  return ok
+         && sk_mend_storage (verify->command->session, verify->storage, SK_MEND_READ | SK_MEND_PUT, on_verified_bad, verify, &verify->count,
+                             verify->command->cancellable, error);
 }
 
-/* Reads packs back. What is bad is given up and stored anew from the files on this disk; what no device here has is left for another. */
+/* Reads packs and logs back. What is bad is given up and stored anew from the files on this disk; what no device here has is left for another. */
 GVariant *
 sk_cmd_storage_verify (SkCommand *self, GError **error)
 {
@@ -293,18 +334,18 @@ sk_cmd_storage_verify (SkCommand *self, GError **error)
       if (row == NULL || row->row == verify.storage->row)
         ok = verify_storage (&verify, error);
     }
-  if (!ok || (verify.n_bad > 0 && !mend_folders (self, error)))
+  if (!ok || (verify.n_bad > verify.n_mended && !mend_folders (self, error)))
     {
       g_variant_builder_clear (&verify.bad);
       return NULL;
     }
   g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
-  g_variant_builder_add (&builder, "{sv}", "objects", g_variant_new_uint64 (verify.objects));
-  g_variant_builder_add (&builder, "{sv}", "bytes", g_variant_new_uint64 (verify.bytes));
+  g_variant_builder_add (&builder, "{sv}", "objects", g_variant_new_uint64 (verify.count.objects));
+  g_variant_builder_add (&builder, "{sv}", "bytes", g_variant_new_uint64 (verify.count.bytes));
   g_variant_builder_add (&builder, "{sv}", "bad", g_variant_builder_end (&verify.bad));
-  g_variant_builder_add (&builder, "{sv}", "repaired", g_variant_new_uint64 (0));
+  g_variant_builder_add (&builder, "{sv}", "repaired", g_variant_new_uint64 (verify.n_mended));
   g_variant_builder_add (&builder, "{sv}", "seconds", g_variant_new_double ((double) (g_get_monotonic_time () - begin) / G_USEC_PER_SEC));
-  g_variant_builder_add (&builder, "{sv}", "attention", g_variant_new_boolean (verify.n_bad > 0));
+  g_variant_builder_add (&builder, "{sv}", "attention", g_variant_new_boolean (verify.n_bad > verify.n_mended));
   return g_variant_builder_end (&builder);
 }
 

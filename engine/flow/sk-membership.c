@@ -48,14 +48,20 @@ gboolean
 sk_membership_push (SkSession *session, SkFlowStorage *storage, SkConfig *config, GCancellable *cancellable, GError **error)
 {
   StateCall call = { .storage = storage->row };
+
+  sk_member_set_state (session->who.vault_name, config->members, config->keys, &call.state);
+  return sk_session_index (session, load_state, &call, error)
+         && (call.written || sk_membership_put (session, storage, config, cancellable, error));
+}
+
+gboolean
+sk_membership_put (SkSession *session, SkFlowStorage *storage, SkConfig *config, GCancellable *cancellable, GError **error)
+{
+  StateCall call = { .storage = storage->row };
   g_autofree char *name = sk_member_set_object_name (&session->who.device);
   g_autoptr(GBytes) object = NULL;
 
   sk_member_set_state (session->who.vault_name, config->members, config->keys, &call.state);
-  if (!sk_session_index (session, load_state, &call, error))
-    return FALSE;
-  if (call.written)
-    return TRUE;
   object = sk_member_set_build (&session->who.vault, &session->who.device, session->who.vault_name, config->members, config->keys, error);
   return object != NULL && sk_store_put_sync (storage->store, name, object, SK_PUT_OVERWRITE, cancellable, error)
          && sk_session_transact (session, store_state, &call, error);

@@ -6,6 +6,8 @@
 
 /* Puts members/<this device> when it would say something new. On up's thread, before the head. */
 gboolean sk_membership_push (SkSession *session, SkFlowStorage *storage, SkConfig *config, GCancellable *cancellable, GError **error);
+/* The same, whatever was put there before: for a storage that lost it. */
+gboolean sk_membership_put (SkSession *session, SkFlowStorage *storage, SkConfig *config, GCancellable *cancellable, GError **error);
 /* Reads members/<@device> of a device that is not known. New records go into the index and *@learnt becomes TRUE; the caller reloads. An
  * object that is missing or says nothing is no error. */
 gboolean sk_membership_learn (SkSession *session, SkFlowStorage *storage, SkConfig *config, const SkDeviceId *device, gboolean *learnt,

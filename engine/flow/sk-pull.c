@@ -3,6 +3,8 @@
  * heads, and a segment counts only when its hash chain fits. */
 #include "sk-flow.h"
 
+#include <string.h>
+
 #include "sk-hash.h"
 #include "sk-rollback.h"
 #include "sk-snapshot-flow.h"
@@ -95,6 +97,43 @@ read_stranger (SkSession *session, Pull *pull, const SkDeviceId *device, GCancel
   pull->config_changed |= learnt;
 }
 
+/* Index thread, in a transaction. */
+static gboolean
+forget_head (SkSession *session, gpointer data, GError **error)
+{
+  return sk_rollback_forget_head (session, ((Pull *) data)->storage->row, error);
+}
+
+/* A damaged head of this device is put again, even when there is nothing new to say; the others wait for theirs. */
+static void
+meet_bad_head (SkSession *session, Pull *pull, const char *name, const GError *why)
+{
+  g_autofree char *own = sk_head_object_name (&session->who.device);
+  g_autoptr(GError) error = NULL;
+  SkDeviceId device;
+  const SkDevice *known = NULL;
+
+  if (strcmp (name, own) == 0 && why->code != SK_ERROR_TOO_NEW && sk_session_transact (session, forget_head, pull, &error))
+    {
+      g_message ("the own head in storage “%s” is damaged (%s); it is put there again", pull->storage->name, why->message);
+      sk_up_publish (session->up);
+      return;
+    }
+  if (sk_device_id_parse (name + strlen ("heads/"), &device, NULL))
+    known = sk_members_find (pull->config->members, &device);
+  g_ptr_array_add (pull->out->problems,
+                   g_strdup_printf ("storage “%s”: “%s” is damaged (%s). Device “%s” puts it there again when it syncs next", pull->storage->name,
+                                    name, why->message, known != NULL ? known->name : "?"));
+}
+
+static gboolean
+check_head_name (const char *name, const SkDeviceId *device, GError **error)
+{
+  g_autofree char *should = sk_head_object_name (device);
+
+  return strcmp (name, should) == 0 || sk_fail (error, SK_ERROR_CORRUPT, "it is the head of another device");
+}
+
 static void
 read_head (SkSession *session, Pull *pull, const char *name, GBytes *object, GCancellable *cancellable)
 {
@@ -104,9 +143,9 @@ read_head (SkSession *session, Pull *pull, const char *name, GBytes *object, GCa
   g_autoptr(GError) error = NULL;
   const SkDevice *known;
 
-  if (!sk_head_peek (object, &device, &error))
+  if (!sk_head_peek (object, &device, &error) || !check_head_name (name, &device, &error))
     {
-      g_ptr_array_add (pull->out->problems, g_strdup_printf ("%s: %s", name, error->message));
+      meet_bad_head (session, pull, name, error);
       return;
     }
   key = sk_members_sign_key (pull->config->members, &device);
@@ -118,7 +157,7 @@ read_head (SkSession *session, Pull *pull, const char *name, GBytes *object, GCa
   head = sk_head_open (object, key, &session->who.vault, &pull->storage->id, pull->config->keys, &error);
   if (head == NULL)
     {
-      g_ptr_array_add (pull->out->problems, g_strdup_printf ("%s: %s", name, error->message));
+      meet_bad_head (session, pull, name, error);
       return;
     }
   if (is_rolled_back (session, pull, head) && !sk_device_id_equal (&device, &session->who.device))
@@ -159,7 +198,9 @@ read_heads (SkSession *session, Pull *pull, GCancellable *cancellable, GError **
           g_propagate_error (error, g_steal_pointer (&local));
           return FALSE;
         }
-      if (object == NULL)
+      if (object == NULL && (g_error_matches (local, SK_ERROR, SK_ERROR_CORRUPT) || g_error_matches (local, SK_ERROR, SK_ERROR_LIMIT)))
+        meet_bad_head (session, pull, item->name, local);
+      else if (object == NULL)
         g_ptr_array_add (pull->out->problems, g_strdup_printf ("%s: %s", item->name, local->message));
       else
         read_head (session, pull, item->name, object, cancellable);

@@ -154,9 +154,9 @@ folder_dict (SkSession *session, Rows *rows, guint i)
 }
 
 static const char *
-storage_trouble (Rows *rows, gint64 row)
+storage_trouble (Rows *rows, const char *what, gint64 row)
 {
-  g_autofree char *key = g_strdup_printf ("storage:%" G_GINT64_FORMAT, row);
+  g_autofree char *key = g_strdup_printf ("%s:%" G_GINT64_FORMAT, what, row);
 
   for (guint i = 0; i < rows->issues->len; i++)
     if (g_str_equal (((SkIssueRow *) rows->issues->pdata[i])->key, key))
@@ -168,7 +168,8 @@ static GVariant *
 storage_dict (Rows *rows, const SkStorageRow *row)
 {
   SkFlowStorage *flow = rows->config != NULL ? sk_config_storage (rows->config, row->row) : NULL;
-  const char *trouble = storage_trouble (rows, row->row);
+  const char *away = storage_trouble (rows, "storage", row->row);
+  const char *behind = storage_trouble (rows, "storage-put", row->row);
   SkStoreCounters counters = { 0 };
   GVariantBuilder builder;
 
@@ -178,8 +179,8 @@ storage_dict (Rows *rows, const SkStorageRow *row)
   add_id (&builder, &row->id);
   add_string (&builder, "name", row->name);
   add_string (&builder, "uri", row->uri);
-  add_string (&builder, "state", row->uri == NULL ? "detached" : trouble != NULL ? "offline" : "online");
-  add_string (&builder, "message", trouble);
+  add_string (&builder, "state", row->uri == NULL ? "detached" : away != NULL ? "offline" : behind != NULL ? "behind" : "online");
+  add_string (&builder, "message", away != NULL ? away : behind);
   add_number (&builder, "puts", counters.puts);
   add_number (&builder, "gets", counters.gets);
   add_number (&builder, "lists", counters.lists);
@@ -291,7 +292,7 @@ overall_state (SkSession *session, Rows *rows, guint64 left_files, const char **
       if (row->deleted || row->uri == NULL)
         continue;
       attached++;
-      if (storage_trouble (rows, row->row) != NULL)
+      if (storage_trouble (rows, "storage", row->row) != NULL)
         offline++;
     }
   if (attached > 0 && offline == attached)

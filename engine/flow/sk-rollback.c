@@ -20,6 +20,14 @@ sk_rollback_note_put (SkSession *session, gint64 storage, guint64 counter, GErro
   return counter <= sk_index_get_u64 (session->index, key, 0) || sk_index_set_u64 (session->index, key, counter, error);
 }
 
+gboolean
+sk_rollback_forget_head (SkSession *session, gint64 storage, GError **error)
+{
+  g_autofree char *state = g_strdup_printf ("head-state:%" G_GINT64_FORMAT, storage);
+
+  return sk_index_set (session->index, state, "", 0, error);
+}
+
 /* --- files whose content is nowhere --- */
 
 typedef struct
@@ -165,7 +173,7 @@ take_back (SkSession *session, gpointer data, GError **error)
   g_autoptr(GPtrArray) records = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_record_free);
   const SkPosition *there = call->own != NULL ? sk_positions_find (call->own->read, &session->who.writer) : NULL;
   SkPosition written = there != NULL ? *there : (SkPosition) { .writer = session->who.writer };
-  g_autofree char *state = g_strdup_printf ("head-state:%" G_GINT64_FORMAT, row), *put = put_key (row);
+  g_autofree char *put = put_key (row);
 
   for (guint i = 0; i < call->packs->len; i++)
     {
@@ -176,7 +184,7 @@ take_back (SkSession *session, gpointer data, GError **error)
         return FALSE;
     }
   return sk_log_append (session, records, error) && sk_index_set_storage_position (session->index, row, TRUE, &written, error)
-         && sk_index_set (session->index, state, "", 0, error) && sk_snapshot_forget (session, row, error) && sk_index_set_u64 (session->index, put, 0, error);
+         && sk_rollback_forget_head (session, row, error) && sk_snapshot_forget (session, row, error) && sk_index_set_u64 (session->index, put, 0, error);
 }
 
 /* A head that cannot be read, or that LIST does not show yet (C10), is not a missing one. */

@@ -13,5 +13,7 @@ guint64 sk_rollback_last_put (SkSession *session, gint64 storage);
 gboolean sk_rollback_check (SkSession *session, SkFlowStorage *storage, const SkHead *own, guint64 last_put, GCancellable *cancellable, GError **error);
 /* A head with this counter is in @storage (row) now. Index thread, in a transaction. */
 gboolean sk_rollback_note_put (SkSession *session, gint64 storage, guint64 counter, GError **error);
+/* The own head in @storage (row) is not what was put there: the next push puts one. Index thread, in a transaction. */
+gboolean sk_rollback_forget_head (SkSession *session, gint64 storage, GError **error);
 /* Files of all attached folders whose content no storage of their folder holds are marked to be read again, which stores them anew. */
 gboolean sk_rollback_mark_files (SkSession *session, GCancellable *cancellable, GError **error);

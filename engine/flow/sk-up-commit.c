@@ -301,6 +301,16 @@ sk_up_ready (SkUp *self, SkUpItem *item)
   g_source_attach (self->commit_source, sk_worker_context (self->worker));
 }
 
+/* One pass may push several times. (transfer full) */
+static void
+add_failed_once (SkUp *self, char *text)
+{
+  if (g_ptr_array_find_with_equal_func (self->failed, text, g_str_equal, NULL))
+    g_free (text);
+  else
+    g_ptr_array_add (self->failed, text);
+}
+
 void
 sk_up_push (SkUp *self)
 {
@@ -309,7 +319,8 @@ sk_up_push (SkUp *self)
   for (guint i = 0; i < self->config->storages->len; i++)
     {
       SkFlowStorage *storage = self->config->storages->pdata[i];
-      g_autofree char *key = g_strdup_printf ("storage:%" G_GINT64_FORMAT, storage->row);
+      /* Not the key of the way down: what can be read cannot always be written. */
+      g_autofree char *key = g_strdup_printf ("storage-put:%" G_GINT64_FORMAT, storage->row);
       g_autoptr(GError) error = NULL;
 
       if (sk_push_storage (self->session, storage, self->session->stopping, &error))
@@ -320,8 +331,10 @@ sk_up_push (SkUp *self)
       if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED) || g_error_matches (error, SK_ERROR, SK_ERROR_CANCELLED))
         return;
       all_ok = FALSE;
-      sk_session_raise (self->session, key, "storage", 0, NULL, "Storage “%s”: %s", storage->name, error->message);
-      g_ptr_array_add (self->failed, g_strdup_printf ("storage “%s”: %s", storage->name, error->message));
+      /* The way down tells of one that is away. */
+      if (!g_error_matches (error, SK_ERROR, SK_ERROR_OFFLINE))
+        sk_session_raise (self->session, key, "storage", 0, NULL, "Storage “%s”: %s", storage->name, error->message);
+      add_failed_once (self, g_strdup_printf ("storage “%s”: %s", storage->name, error->message));
     }
   self->push_wanted = !all_ok;
 }
