@@ -81,20 +81,42 @@ measure (const char *path)
     }
 }
 
+/* Device @i joins while @hidden, a directory of the storage, is at @away, so that it reads the other one. Returns how many links it has then. */
+static guint
+links_without (SkFleet *fleet, guint i, const char *hidden, const char *away)
+{
+  g_autofree char *folder = sk_fleet_path (fleet, i, "f");
+  g_autoptr(GVariant) first = NULL, attached = NULL, second = NULL;
+  guint n = 0;
+
+  g_assert_cmpint (g_rename (hidden, away), ==, 0);
+  first = sk_fleet_sync (fleet, i);
+  attached = sk_fleet_run (fleet, i, "folder.attach", "{'name': <'f'>, 'path': <%^ay>}", folder);
+  second = sk_fleet_sync (fleet, i);
+  for (guint k = 0; k < LINKS; k++)
+    {
+      g_autofree char *path = g_strdup_printf ("%s/d%u/link%u", folder, k % 100, k);
+      g_autofree char *target = g_file_read_link (path, NULL);
+
+      n += target != NULL && strlen (target) == TARGET;
+    }
+  return n;
+}
+
 static void
 test_join (void)
 {
-  g_autoptr(SkFleet) fleet = sk_fleet_new (2, FALSE);
-  g_autofree char *a = sk_fleet_path (fleet, 0, "f"), *b = sk_fleet_path (fleet, 1, "f");
+  g_autoptr(SkFleet) fleet = sk_fleet_new (3, FALSE);
+  g_autofree char *a = sk_fleet_path (fleet, 0, "f");
   g_autoptr(GRand) rand = g_rand_new_with_seed (5);
   g_autoptr(GDir) dir = g_dir_open (fleet->storage, 0, NULL);
   g_autofree char *vault = g_build_filename (fleet->storage, g_dir_read_name (dir), NULL);
-  g_autofree char *log = g_build_filename (vault, "log", NULL), *parts = g_build_filename (vault, "snap/parts", NULL);
+  g_autofree char *log = g_build_filename (vault, "log", NULL), *snap = g_build_filename (vault, "snap", NULL);
+  g_autofree char *parts = g_build_filename (snap, "parts", NULL), *away = g_build_filename (fleet->base, "away", NULL);
   g_autoptr(GVariant) folder = sk_fleet_run (fleet, 0, "folder.add", "{'name': <'f'>, 'path': <%^ay>}", a);
   g_autoptr(GError) error = NULL;
-  g_autoptr(GVariant) report = NULL;
   const char *hex;
-  guint64 files = 0;
+  guint by_snapshot, by_log;
   SkUpResult result;
   const gint64 none = -1;
   SkId id;
@@ -120,25 +142,13 @@ test_join (void)
   measure (parts);
   g_print ("# snapshot: %.1f MiB\n", (double) total / (1 << 20));
   g_assert_cmpuint (total, >, 64u << 20);
-  /* Without the logs, so that the snapshot is what is read. */
-  {
-    g_autofree char *away = g_build_filename (fleet->base, "log", NULL);
-
-    g_assert_cmpint (g_rename (log, away), ==, 0);
-    g_variant_unref (sk_fleet_sync (fleet, 1));
-    g_variant_unref (sk_fleet_run (fleet, 1, "folder.attach", "{'name': <'f'>, 'path': <%^ay>}", b));
-    report = sk_fleet_sync (fleet, 1);
-    g_assert_cmpint (g_rename (away, log), ==, 0);
-  }
-  for (guint i = 0; i < LINKS; i++)
-    {
-      g_autofree char *path = g_strdup_printf ("%s/d%u/link%u", b, i % 100, i);
-      g_autofree char *target = g_file_read_link (path, NULL);
-
-      files += target != NULL && strlen (target) == TARGET;
-    }
-  g_print ("# links on the device that joined: %" G_GUINT64_FORMAT " of %u\n", files, LINKS);
-  g_assert_cmpuint (files, ==, LINKS);
+  by_snapshot = links_without (fleet, 1, log, away);
+  g_print ("# links on the device that joined by the snapshot: %u of %u\n", by_snapshot, LINKS);
+  g_assert_cmpint (g_rename (away, log), ==, 0);
+  by_log = links_without (fleet, 2, snap, away);
+  g_print ("# links on the device that joined by the log: %u of %u\n", by_log, LINKS);
+  g_assert_cmpuint (by_snapshot, ==, LINKS);
+  g_assert_cmpuint (by_log, ==, LINKS);
 }
 
 int
