@@ -219,6 +219,90 @@ sk_merge_copy_is_gone (const SkEntry *entry, SkEntry *const *at_copy_path, guint
   return FALSE;
 }
 
+static gboolean
+is_before (const SkEntry *a, const SkEntry *b)
+{
+  return sk_vector_compare (a->vector, b->vector) == SK_ORDER_BEFORE;
+}
+
+/* What the writer of @change saw at the path: the entries below it, and of these the maximal ones. */
+static gboolean
+writer_saw (const SkEntry *change, const SkEntry *entry, SkEntry *const *at_name, guint n)
+{
+  g_autoptr(GPtrArray) below = g_ptr_array_new (), seen = g_ptr_array_new ();
+  g_autofree gboolean *maximal = g_new0 (gboolean, n + 1);
+  SkVisible visible;
+
+  for (guint i = 0; i < n; i++)
+    if (is_before (at_name[i], change))
+      g_ptr_array_add (below, at_name[i]);
+  sk_merge_maximal ((SkEntry *const *) below->pdata, below->len, maximal);
+  for (guint i = 0; i < below->len; i++)
+    if (maximal[i])
+      g_ptr_array_add (seen, below->pdata[i]);
+  sk_merge_visible ((SkEntry *const *) seen->pdata, seen->len, FALSE, &visible);
+  return visible.winner < 0 || sk_hash_equal (&((SkEntry *) seen->pdata[visible.winner])->content, &entry->content);
+}
+
+/* No other entry that dominates @entry is dominated by @change: it was the first that did. */
+static gboolean
+is_first_after (const SkEntry *change, const SkEntry *entry, SkEntry *const *at_name, guint n)
+{
+  if (!is_before (entry, change))
+    return FALSE;
+  for (guint i = 0; i < n; i++)
+    if (is_before (entry, at_name[i]) && is_before (at_name[i], change))
+      return FALSE;
+  return TRUE;
+}
+
+gboolean
+sk_merge_loses_name (const SkEntry *entry, SkEntry *const *at_name, guint n)
+{
+  for (guint i = 0; i < n; i++)
+    {
+      if (sk_hash_equal (&at_name[i]->content, &entry->content)
+          && !is_before (at_name[i], entry) && sk_vector_compare (at_name[i]->vector, entry->vector) != SK_ORDER_EQUAL)
+        return FALSE;
+      if (is_first_after (at_name[i], entry, at_name, n) && writer_saw (at_name[i], entry, at_name, n))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+/* By an entry of @device that built on the copy, in whatever incarnation. */
+static gboolean
+was_taken_by (const SkDeviceId *device, SkEntry *const *at_copy, guint n)
+{
+  for (guint i = 0; i < n; i++)
+    for (guint k = 0; k < sk_vector_length (at_copy[i]->vector); k++)
+      {
+        SkDeviceId writer = sk_id_device (&sk_vector_items (at_copy[i]->vector)[k].writer);
+
+        if (sk_device_id_equal (&writer, device))
+          return TRUE;
+      }
+  return FALSE;
+}
+
+/* A deletion that did not know of @entry: it took away what was at the name instead. */
+static gboolean
+came_back (const SkEntry *entry, SkEntry *const *at_name, guint n)
+{
+  for (guint i = 0; i < n; i++)
+    if (at_name[i]->kind == SK_KIND_TOMBSTONE && sk_vector_compare (at_name[i]->vector, entry->vector) == SK_ORDER_CONCURRENT)
+      return TRUE;
+  return FALSE;
+}
+
+gboolean
+sk_merge_must_restate (const SkEntry *entry, SkEntry *const *at_name, guint n, SkEntry *const *at_copy, guint n_copy,
+                       const SkDeviceId *device)
+{
+  return sk_merge_copy_is_gone (entry, at_copy, n_copy) && (was_taken_by (device, at_copy, n_copy) || came_back (entry, at_name, n))
+         && sk_merge_loses_name (entry, at_name, n);
+}
+
 SkEntry *
 sk_merge_restate (const SkEntry *entry, const SkVector *built_on, const SkId *writer, guint64 counter)
 {

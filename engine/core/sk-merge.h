@@ -42,13 +42,22 @@ char *sk_conflict_path (const SkEntry *loser);
 /* The copy's entry: writer = hash(folder, path, loser's vector, content), counter 1, the metadata stamp of the loser;
  * byte-identical on every device. @loser: a file or link with its chunks. (transfer full) */
 SkEntry *sk_conflict_entry (const SkEntry *loser);
-/* TRUE when one of @at_copy_path, the entries at sk_conflict_path (@entry), deleted or edited the copy of @entry.
- * To be asked for the version that is on this disk before a target replaces or removes it: TRUE = nobody may have that
- * content any more. A conflict copy was deleted, but its content was (again) at the name itself, here: what beat it
- * was deleted elsewhere, or a person moved the copy back to the name. Now it loses the name once more, or is
- * dominated by an entry whose writer relied on the copy. What is on the disk is then first written anew with
- * sk_merge_restate. */
+/* TRUE when one of @at_copy_path, the entries at sk_conflict_path (@entry), deleted or edited the copy of @entry. */
 gboolean sk_merge_copy_is_gone (const SkEntry *entry, SkEntry *const *at_copy_path, guint n);
+/* TRUE when @entry loses its name without anybody having replaced or deleted it: it is maximal and does not win, or is dominated
+ * by entries whose writers relied on its copy. Who wrote an entry that dominates it saw what the entries below that give: where
+ * that shows the content of @entry, it was changed on purpose. FALSE also where another entry, which has a copy of its own,
+ * carries on the content. @at_name: all known entries of the path, dominated ones included. */
+gboolean sk_merge_loses_name (const SkEntry *entry, SkEntry *const *at_name, guint n);
+/* To be asked for the version that is on this disk before a target replaces or removes it. TRUE: it loses its name
+ * (sk_merge_loses_name), its copy is gone, and the copy was taken away while the content was at the name itself, so that this disk
+ * may be the last place that has it; then it is first written anew with sk_merge_restate. That the content was there is
+ * known in two cases: the copy was deleted or edited on this device (@device), which still shows @entry: a person moved it back, or saw
+ * both. Or what beat @entry was deleted by somebody who did not know of it, so it came back to the name. In every other case a
+ * person saw another version there and threw the copy away; a device that comes late must not bring it back.
+ * @at_copy: the maximal entries at sk_conflict_path (@entry). */
+gboolean sk_merge_must_restate (const SkEntry *entry, SkEntry *const *at_name, guint n, SkEntry *const *at_copy, guint n_copy,
+                                const SkDeviceId *device);
 /* @entry once more, so that it survives: on the vector @built_on (sk_merge_build_on with @entry's content as the base)
  * and this stamp. It keeps its Lamport number, so that it takes no name: it becomes a conflict copy. (transfer full) */
 SkEntry *sk_merge_restate (const SkEntry *entry, const SkVector *built_on, const SkId *writer, guint64 counter);

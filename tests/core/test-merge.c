@@ -594,6 +594,76 @@ test_copy_is_gone (void)
   g_assert_false (sk_merge_copy_is_gone (other, after, 2));
 }
 
+/* "a" by A, and what else is known of the path: does it lose its name against everybody's will? */
+static void
+test_loses_name (void)
+{
+  static const struct { struct { const char *what, *vector; guint64 lamport; } others[4]; gboolean loses; } rows[] = {
+    { { { "fb", "B:1", 2 } }, TRUE },
+    { { { "d", "B:1", 2 } }, TRUE },
+    { { { "fb", "A:1 B:1", 2 } }, FALSE },                                               /* it was edited */
+    { { { "t", "A:1 B:1", 2 } }, FALSE },                                                /* it was deleted */
+    { { { "fb", "B:1", 2 }, { "fc", "A:1 B:2", 3 } }, TRUE },                            /* the winner was edited, the copy relied on */
+    { { { "fb", "B:1", 2 }, { "t", "A:1 B:2", 3 } }, TRUE },
+    { { { "fb", "B:1", 2 }, { "fc", "A:1 B:2", 3 }, { "fd", "A:1 B:2 C:1", 4 } }, TRUE },
+    { { { "fb", "B:1", 0 }, { "fc", "A:1 B:2", 3 } }, FALSE },                           /* it was the winner itself */
+    { { { "fb", "B:1", 2 }, { "t", "B:1 C:1", 3 }, { "fd", "A:1 B:1 C:2", 4 } }, FALSE }, /* it had come back, and was edited */
+    { { { "fb", "B:1", 2 }, { "t", "B:1 C:1", 3 }, { "fd", "B:1 C:2", 4 } }, TRUE },     /* and lost again */
+    { { { "fb", "B:1", 2 }, { "fc", "A:1 B:2", 3 }, { "fe", "A:1 C:1", 2 } }, FALSE },   /* two at once: one edited it */
+    { { { "fb", "B:1", 2 }, { "fa", "C:1", 1 } }, FALSE },                               /* the content has another entry */
+    { { { "fb", "B:1", 2 }, { "fa", "A:1 C:1", 1 } }, FALSE },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    {
+      g_autoptr(GPtrArray) set = new_set ();
+      SkEntry *entry = add (set, "fa", "A:1", 1);
+
+      for (guint k = 0; k < G_N_ELEMENTS (rows[i].others) && rows[i].others[k].what != NULL; k++)
+        add (set, rows[i].others[k].what, rows[i].others[k].vector, rows[i].others[k].lamport);
+      g_test_message ("row %u", i);
+      g_assert_true (sk_merge_loses_name (entry, ENTRIES (set), set->len) == rows[i].loses);
+      /* In whatever order they are known. */
+      for (guint k = 0; k < set->len / 2; k++)
+        {
+          gpointer swap = set->pdata[k];
+
+          set->pdata[k] = set->pdata[set->len - 1 - k];
+          set->pdata[set->len - 1 - k] = swap;
+        }
+      g_assert_true (sk_merge_loses_name (entry, ENTRIES (set), set->len) == rows[i].loses);
+    }
+}
+
+/* Who took the copy away, and did the content come back to the name? */
+static void
+test_must_restate (void)
+{
+  for (guint i = 0; i < 32; i++)
+    {
+      gboolean gone = (i & 1) != 0, own = (i & 2) != 0, back = (i & 4) != 0, on_purpose = (i & 8) != 0, other_life = (i & 16) != 0;
+      g_autoptr(GPtrArray) name = new_set (), copies = new_set ();
+      SkEntry *entry = add (name, "fa", "A:1", 1);
+      SkEntry *copy = sk_conflict_entry (entry), *deleted = make ("t", "D:1", 5);
+      SkId deleter = writer_id ('D'), here = writer_id (own ? 'D' : 'H');
+      SkDeviceId device = sk_id_device (&here);
+
+      if (other_life)
+        deleter.bytes[15] = 7;       /* another incarnation of the same device */
+      sk_vector_unref (deleted->vector);
+      deleted->vector = sk_vector_with (copy->vector, &deleter, 2);
+      deleted->writer = deleter;
+      g_ptr_array_add (copies, gone ? deleted : copy);
+      sk_entry_free (gone ? copy : deleted);
+      add (name, "fb", "B:1", 2);
+      if (back)
+        add (name, "t", "B:1 C:1", 3);
+      add (name, "fc", on_purpose ? "A:1 E:1" : "B:1 E:1", 9);
+      g_assert_true (sk_merge_must_restate (entry, ENTRIES (name), name->len, ENTRIES (copies), copies->len, &device)
+                     == (gone && (own || back) && !on_purpose));
+    }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -619,5 +689,7 @@ main (int argc, char **argv)
   g_test_add_func ("/merge/rule-a5/fork-is-kept", test_fork_is_kept);
   g_test_add_func ("/merge/rule-a7/hidden-losers-are-kept", test_hidden_losers_are_kept);
   g_test_add_func ("/merge/rule-a7/copy-is-gone", test_copy_is_gone);
+  g_test_add_func ("/merge/rule-a7/loses-name", test_loses_name);
+  g_test_add_func ("/merge/rule-a7/must-restate", test_must_restate);
   return g_test_run ();
 }

@@ -255,6 +255,7 @@ has_no_place_left (Model *m, Device *d, const Node *node)
 {
   const SkEntry *base = node->base_entry;
   const Node *at;
+  SkDeviceId device;
 
   if (node->base.kind != SK_KIND_FILE && node->base.kind != SK_KIND_SYMLINK)
     return FALSE;
@@ -263,7 +264,10 @@ has_no_place_left (Model *m, Device *d, const Node *node)
     return FALSE;
   scan_path (m, d, at->path);
   recompute (m, d);
-  return node->base_entry == base && sk_merge_copy_is_gone (base, (SkEntry *const *) at->entries->pdata, at->entries->len);
+  device = sk_id_device (&d->writer);
+  return node->base_entry == base
+         && sk_merge_must_restate (base, (SkEntry *const *) node->entries->pdata, node->entries->len, (SkEntry *const *) at->maximal->pdata,
+                                   at->maximal->len, &device);
 }
 
 static void
