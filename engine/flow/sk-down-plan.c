@@ -215,6 +215,9 @@ plan_node (SkSession *session, Plan *plan, const SkNode *dirty, GError **error)
   expected_from_base (&node->base, &item->expected);
   if (!load_target (session, item, error))
     return FALSE;
+  if (plan->folder->mode == SK_FOLDER_BOTH && !content_equal
+      && !sk_tree_before_replace (session->tree, node, item->entry, &item->replace, error))
+    return FALSE;
   if (node->target.kind != SK_KIND_FILE || content_equal || item->entry == NULL)
     return TRUE;
   if (node->base.kind == SK_KIND_NONE && !look_for_move (session, plan, item, error))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The way down, read top to bottom: sk-down.c (pull, rounds) -> sk-down-plan.c (what to do, from what) -> sk-down-fetch.c (ranges, open, verify)
- * -> sk-down-write.c (files, renames, removals, barrier, base). All state belongs to the down thread. */
+ * -> sk-down-spare.c (what is not to be replaced yet) -> sk-down-write.c (files, renames, removals, barrier, base). All state belongs to the down thread. */
 #pragma once
 #include "sk-activity.h"
 #include "sk-flow.h"
@@ -29,6 +29,7 @@ typedef struct _SkDownItem
   SkApply action;
   SkEntry *entry;                /* of the target's version; NULL for removals and implied directories */
   SkStat expected;               /* what the base says is there */
+  SkTreeReplace replace;
   /* content from this disk */
   char *move_from;               /* a file of ours that is not wanted at its place any more */
   SkNode *move_node;
@@ -70,6 +71,9 @@ void sk_down_source_file_free (gpointer data);
 GPtrArray *sk_down_plan (SkDown *self, SkFlowFolder *folder, gboolean gone, gint64 *after, GError **error);
 /* Releases what was held by --only and the ignore rules when these are not the ones it was held by. */
 void sk_down_release_holds (SkDown *self, SkFlowFolder *folder);
+/* Takes out of @plan what must not be replaced yet, since nobody may have its content any more (sk_tree_before_replace): the way up is told to look
+ * at it, or at its conflict copy, first. Then it is planned again. */
+gboolean sk_down_spare (SkDown *self, SkFlowFolder *folder, GPtrArray *plan, GError **error);
 /* Brings the content of @items (small: all of them; large: one) here. Errors are left in the items. */
 void sk_down_fetch_small (SkDown *self, SkFlowFolder *folder, GPtrArray *items);
 void sk_down_fetch_large (SkDown *self, SkFlowFolder *folder, SkDownItem *item);

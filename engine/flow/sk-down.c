@@ -216,6 +216,11 @@ apply_part (SkDown *self, SkFlowFolder *folder, gboolean gone, guint *done)
           add_failure (self->result, folder->name, error->message);
           return FALSE;
         }
+      if (!sk_down_spare (self, folder, plan, &error))
+        {
+          add_failure (self->result, folder->name, error->message);
+          return FALSE;
+        }
       *done += sk_down_carry_out (self, folder, plan);
     }
   while (after != 0 && !g_cancellable_is_cancelled (self->cancellable));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Metadata of conflict copies. A person can touch a file that lost its name elsewhere before that is known here: the new stamp then stands
+/* Metadata of conflict copies, and copies that somebody took away. A person can touch a file that lost its name elsewhere before that is known here: the new stamp then stands
  * in an entry of the loser, and the copy, which others may have appended with the older one, has to show it too. It is always the highest
  * stamp of both, whatever came first, or devices would disagree about the copy's mode and time. */
 #include "sk-tree-private.h"
@@ -85,4 +85,72 @@ sk_tree_lift (SkTree *self, gint64 folder, const SkEntry *entry, GError **error)
     return TRUE;
   original = sk_conflict_original (entry->path);
   return original == NULL || lift_from_loser (self, folder, entry, original, error);
+}
+
+/* --- what is on this disk is about to be replaced --- */
+
+/* @target is one step beyond what is here, so that is what its writer changed. Nearly every change is of this kind. */
+static gboolean
+builds_on_base (const SkBase *base, const SkEntry *target)
+{
+  g_autoptr(SkVector) next = NULL;
+  guint64 counter = target != NULL ? sk_vector_get (target->vector, &target->writer) : 0;
+
+  if (counter == 0 || base->vector == NULL || counter <= sk_vector_get (base->vector, &target->writer))
+    return FALSE;
+  next = sk_vector_with (base->vector, &target->writer, counter);
+  return sk_vector_compare (next, target->vector) == SK_ORDER_EQUAL;
+}
+
+/* (transfer container); the entries belong to @versions. */
+static SkEntry **
+entries_of (GPtrArray *versions)
+{
+  SkEntry **entries = g_new0 (SkEntry *, versions->len + 1);
+
+  for (guint i = 0; i < versions->len; i++)
+    entries[i] = ((SkVersion *) versions->pdata[i])->entry;
+  return entries;
+}
+
+static gboolean
+decide (SkTree *self, const SkNode *node, const SkNode *copy, const SkEntry *here, SkTreeReplace *out, GError **error)
+{
+  g_autoptr(GPtrArray) at_name = sk_index_versions (self->index, node->row, FALSE, error);
+  g_autoptr(GPtrArray) at_copy = at_name != NULL ? sk_index_versions (self->index, copy->row, TRUE, error) : NULL;
+  g_autofree SkEntry **named = NULL, **copied = NULL;
+  SkDeviceId device = sk_id_device (&self->writer);
+
+  if (at_copy == NULL)
+    return FALSE;
+  named = entries_of (at_name);
+  copied = entries_of (at_copy);
+  if (sk_merge_must_restate (here, named, at_name->len, copied, at_copy->len, &device))
+    out->restate = TRUE;
+  else if (copy->base.kind != SK_KIND_NONE && sk_merge_loses_name (here, named, at_name->len))
+    out->look_at = copy->row;
+  return TRUE;
+}
+
+gboolean
+sk_tree_before_replace (SkTree *self, const SkNode *node, const SkEntry *target, SkTreeReplace *out, GError **error)
+{
+  const SkBase *base = &node->base;
+  g_autoptr(SkVersion) here = NULL;
+  g_autoptr(SkNode) copy = NULL;
+  g_autofree char *path = NULL;
+  gboolean failed;
+
+  *out = (SkTreeReplace) { .restate = FALSE };
+  if ((base->kind != SK_KIND_FILE && base->kind != SK_KIND_SYMLINK) || base->version == 0
+      || (base->kind == node->target.kind && base->content == node->target.content) || builds_on_base (base, target))
+    return TRUE;
+  here = sk_index_version (self->index, base->version, error);
+  if (here == NULL)
+    return FALSE;
+  path = sk_conflict_path (here->entry);
+  copy = node_at (self, node->folder, path, &failed, error);
+  if (copy == NULL)
+    return !failed;
+  return decide (self, node, copy, here->entry, out, error);
 }

@@ -306,6 +306,50 @@ write_meta (Local *l, GError **error)
   return sk_tree_recompute (self, l->node->row, error);
 }
 
+/* The disk is as the base says, and something else is to come: perhaps nobody may have this content any more then. */
+static gboolean
+restate_if_due (Local *l, gboolean *written, GError **error)
+{
+  SkTree *self = l->tree;
+  g_autoptr(SkVersion) version = NULL;
+  g_autoptr(SkVector) vector = NULL;
+  SkTreeReplace replace;
+
+  *written = FALSE;
+  if (l->change->withhold)
+    return TRUE;
+  if (!sk_tree_before_replace (self, l->node, NULL, &replace, error))
+    return FALSE;
+  if (!replace.restate)
+    return TRUE;
+  version = sk_index_version (self->index, l->node->base.version, error);
+  if (version == NULL || !sk_tree_load_chunks (self, version, error))
+    return FALSE;
+  vector = build_on (l, version, error);
+  if (vector == NULL)
+    return FALSE;
+  *written = TRUE;
+  return write_entry (l, sk_merge_restate (version->entry, vector, &self->writer, ++self->counter), error);
+}
+
+static gboolean
+stays (Local *l, SkTreeOutcome *outcome, GError **error)
+{
+  gboolean written;
+
+  *outcome = SK_TREE_NOTHING;
+  if (l->change->kind == SK_KIND_NONE)
+    return TRUE;
+  if (!restate_if_due (l, &written, error))
+    return FALSE;
+  if (written)
+    {
+      *outcome = SK_TREE_WRITTEN;
+      return TRUE;
+    }
+  return remember_disk (l, l->node->base.kind, l->node->base.version, l->node->base.vector, l->node->base.content, error);
+}
+
 static gboolean
 carry_out (Local *l, const SkLocalFacts *facts, SkTreeOutcome *outcome, GError **error)
 {
@@ -322,10 +366,7 @@ carry_out (Local *l, const SkLocalFacts *facts, SkTreeOutcome *outcome, GError *
     {
     case SK_LOCAL_SAME:
     case SK_LOCAL_STAT_ONLY:
-      *outcome = SK_TREE_NOTHING;
-      if (l->change->kind == SK_KIND_NONE)
-        return TRUE;
-      return remember_disk (l, l->node->base.kind, l->node->base.version, l->node->base.vector, l->node->base.content, error);
+      return stays (l, outcome, error);
     case SK_LOCAL_ADOPT:
       *outcome = SK_TREE_ADOPTED;
       return adopt (l, facts->content_equals_target, error);

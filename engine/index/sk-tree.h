@@ -60,6 +60,15 @@ gboolean sk_tree_local (SkTree *self, const SkLocalChange *change, const SkId *l
  * @generation; else *@stale. @done: kind, version, content, mode, mtime and stat numbers as they are on disk now. */
 gboolean sk_tree_done (SkTree *self, gint64 node, guint32 generation, const SkBase *done, gboolean *stale, GError **error);
 
+/* What has to happen before a target replaces or removes the file or link that is on this disk at a node. */
+typedef struct
+{
+  gboolean restate;        /* it has to be written anew first (sk_merge_must_restate): sk_tree_local does, when it is told that the disk is as it was */
+  gint64 look_at;          /* row of its conflict copy, which is on this disk as well: a person may just have taken that away; 0: none */
+} SkTreeReplace;
+/* @target: the entry that is to come, NULL when it is not known or there is none. */
+gboolean sk_tree_before_replace (SkTree *self, const SkNode *node, const SkEntry *target, SkTreeReplace *out, GError **error);
+
 /* Writes @version's content again as a new version of its path, above everything known: a restored version, or a removal that is taken back.
  * Its content must be durable in a storage of the folder (or here). @records: appended. */
 gboolean sk_tree_revive (SkTree *self, gint64 node, gint64 version, const SkId *log_writer, guint64 log_seq, gint64 wall, GPtrArray *records,
