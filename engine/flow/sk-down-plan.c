@@ -57,17 +57,33 @@ typedef struct
   GArray *holds;                 /* Hold: left out by --only or the rules */
 } Plan;
 
-/* A file of this folder that holds the wanted content and is not wanted at its own name any more is moved, not copied. */
+/* Bytes at the end that both paths have in common. */
+static gsize
+common_tail (const char *a, const char *b)
+{
+  gsize a_len = strlen (a), b_len = strlen (b), n = 0;
+
+  while (n < a_len && n < b_len && a[a_len - n - 1] == b[b_len - n - 1])
+    n++;
+  return n;
+}
+
+/* A file of this folder that holds the wanted content and is not wanted at its own name any more is moved, not copied. Of several that are
+ * equal the one with the most similar path: in a directory that was renamed each file stays itself. */
 static gboolean
 look_for_move (SkSession *session, Plan *plan, SkDownItem *item, GError **error)
 {
   g_autoptr(GPtrArray) holders = sk_index_nodes_by_content (session->index, item->node->target.content, 16, error);
+  gint64 best = 0;
+  gsize best_tail = 0;
 
   if (holders == NULL)
     return FALSE;
   for (guint i = 0; i < holders->len; i++)
     {
       SkNode *holder = holders->pdata[i];
+      g_autofree char *path = NULL;
+      gsize tail;
 
       if (holder->folder != plan->folder->row || holder->row == item->node->row || holder->base.kind != SK_KIND_FILE
           || holder->hold != 0 || g_hash_table_contains (plan->taken, &holder->row))
@@ -76,14 +92,24 @@ look_for_move (SkSession *session, Plan *plan, SkDownItem *item, GError **error)
        * person, as it would be where something else is wanted under that name. */
       if (holder->target.kind != SK_KIND_NONE)
         continue;
-      item->move_node = sk_index_node_by_row (session->index, holder->row, error);
-      item->move_from = sk_index_node_path (session->index, holder->row, error);
-      if (item->move_node == NULL || item->move_from == NULL)
+      path = sk_index_node_path (session->index, holder->row, error);
+      if (path == NULL)
         return FALSE;
-      expected_from_base (&item->move_node->base, &item->move_expected);
-      g_hash_table_add (plan->taken, &item->move_node->row);
-      return TRUE;
+      tail = common_tail (path, item->path);
+      if (item->move_from != NULL && tail <= best_tail)
+        continue;
+      best = holder->row;
+      best_tail = tail;
+      g_free (item->move_from);
+      item->move_from = g_steal_pointer (&path);
     }
+  if (item->move_from == NULL)
+    return TRUE;
+  item->move_node = sk_index_node_by_row (session->index, best, error);
+  if (item->move_node == NULL)
+    return FALSE;
+  expected_from_base (&item->move_node->base, &item->move_expected);
+  g_hash_table_add (plan->taken, &item->move_node->row);
   return TRUE;
 }
 

@@ -426,6 +426,46 @@ test_large_directory (void)
   g_assert_false (sk_in_trash (b, "old/file0", NULL));
 }
 
+static guint64
+inode_of (const char *dir, const char *path)
+{
+  g_autofree char *full = g_build_filename (dir, path, NULL);
+  GStatBuf st;
+
+  g_assert_cmpint (g_stat (full, &st), ==, 0);
+  return st.st_ino;
+}
+
+/* Files that are equal, known in another order than that of their names: each stays itself. */
+static void
+test_equal_files_keep_their_inodes (void)
+{
+  static const char *const names[] = { "7", "3", "5", "1", "6", "0", "4", "2" };
+  g_autofree char *a = NULL, *b = NULL;
+  g_autoptr(SkFleet) fleet = share_tree (&a, &b);
+  g_autofree char *old = g_build_filename (a, "old", NULL), *new = g_build_filename (a, "new", NULL);
+  guint64 inodes[G_N_ELEMENTS (names)];
+
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    {
+      g_autofree char *path = g_build_filename ("old", names[i], NULL);
+
+      sk_put_file (a, path, "all the same", -1);
+      g_variant_unref (sk_fleet_sync (fleet, 0));
+      g_variant_unref (sk_fleet_sync (fleet, 1));
+      inodes[i] = inode_of (b, path);
+    }
+  g_assert_cmpint (g_rename (old, new), ==, 0);
+  sk_fleet_settle (fleet, 8);
+  sk_assert_equal_trees (fleet, "f");
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    {
+      g_autofree char *path = g_build_filename ("new", names[i], NULL);
+
+      g_assert_cmpuint (inode_of (b, path), ==, inodes[i]);
+    }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -444,6 +484,7 @@ main (int argc, char **argv)
   g_test_add_func ("/moves/sit-B050/committed-twice", test_committed_twice);
   g_test_add_func ("/moves/rule-a15/comes-back-with-what-changed", test_directory_comes_back_with_what_changed);
   g_test_add_func ("/moves/rule-a15/unknown-file-keeps-directory", test_unknown_file_keeps_directory);
+  g_test_add_func ("/moves/equal-files-keep-their-inodes", test_equal_files_keep_their_inodes);
   g_test_add_func ("/moves/large-directory/no-content-moved", test_large_directory);
   return g_test_run ();
 }
