@@ -46,12 +46,13 @@ is_later (Local *l, gint64 row, gboolean *later, GError **error)
 }
 
 /* A directory that was made here, and is wanted only because of what lies in it: its maker means it to stay when that goes. Not in the place of
- * something else: that may have been this engine, which was killed before it noted it. */
+ * something else: that may have been this engine, which was killed before it noted it. At a first contact only where nobody ever described or removed
+ * it: then what lies in it was taken in before it was, and without an entry it would lose its mode, here as well. */
 static gboolean
 is_to_be_described (const Local *l)
 {
   return l->change->kind == SK_KIND_DIR && l->node->target.kind == SK_KIND_DIR && l->node->target.version == 0
-         && l->node->base.kind == SK_KIND_NONE && !l->change->first_contact && !l->change->withhold;
+         && l->node->base.kind == SK_KIND_NONE && !l->change->withhold && (!l->change->first_contact || !l->node->mode_stamp[1].set);
 }
 
 static gboolean

@@ -99,6 +99,38 @@ test_list_and_restore (void)
   g_assert_cmpint (fails_with (fleet, 0, "restore", "{'folder': <'f'>, 'path': <b'd/x'>, 'version': <'none'>}"), ==, SK_ERROR_NOT_FOUND);
 }
 
+static guint
+mode_of (const char *dir, const char *path)
+{
+  g_autofree char *full = g_build_filename (dir, path, NULL);
+  GStatBuf st;
+
+  g_assert_cmpint (g_stat (full, &st), ==, 0);
+  return st.st_mode & 07777;
+}
+
+/* Directories that come with a new folder are described with it, with their modes, whichever is taken in first: they or what lies in them. */
+static void
+test_directories_of_a_new_folder (void)
+{
+  for (guint i = 0; i < 12; i++)
+    {
+      g_autoptr(SkFleet) fleet = sk_fleet_new (2, FALSE);
+      g_autofree char *a = sk_fleet_path (fleet, 0, "f"), *b = sk_fleet_path (fleet, 1, "f");
+      g_autofree char *kind = NULL, *dir = g_build_filename (a, "d", NULL);
+
+      sk_put_file (a, "d/one", "1", -1);
+      sk_put_file (a, "d/sub/two", "22", -1);
+      sk_put_file (a, "x", "x", -1);
+      g_assert_cmpint (g_chmod (dir, 0700), ==, 0);
+      sk_fleet_share (fleet, "f");
+      g_assert_cmpuint (mode_of (a, "d"), ==, 0700);
+      g_assert_cmpuint (mode_of (b, "d"), ==, 0700);
+      kind = version_text (fleet, 0, "d", 0, "kind");
+      g_assert_cmpstr (kind, ==, "dir");
+    }
+}
+
 static void
 test_deleted (void)
 {
@@ -405,6 +437,7 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/versions/list-and-restore", test_list_and_restore);
+  g_test_add_func ("/versions/directories-of-a-new-folder", test_directories_of_a_new_folder);
   g_test_add_func ("/versions/deleted", test_deleted);
   g_test_add_func ("/versions/large-elsewhere", test_large_elsewhere);
   g_test_add_func ("/versions/conflict", test_conflict);
