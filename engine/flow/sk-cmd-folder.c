@@ -3,6 +3,7 @@
 
 #include "sk-command.h"
 #include "sk-options.h"
+#include "sk-place.h"
 #include "sk-report.h"
 
 typedef struct
@@ -13,7 +14,7 @@ typedef struct
   SkFolderMode mode;
   const char *const *only;
   SkRootNumbers numbers;
-  GPtrArray *paths;              /* roots that are attached already */
+  GPtrArray *paths;              /* roots and storages that are attached already */
 } AttachCall;
 
 static gboolean
@@ -30,6 +31,7 @@ list_paths (SkSession *session, gpointer data, GError **error)
       if (path != NULL)
         g_ptr_array_add (call->paths, g_strdup (resolved != NULL ? resolved : path));
     }
+  sk_place_list_storages (session, call->paths);
   return TRUE;
 }
 
@@ -119,7 +121,7 @@ sk_cmd_folder_add (SkCommand *self, GError **error)
   SkFolderDef *def;
   SkId id;
 
-  if (storages == NULL)
+  if (storages == NULL || !sk_command_check_label (name, error))
     return NULL;
   sk_id_random (&id);
   root = prepare_root (self, path, &id, &attach, &warning, error);
@@ -134,7 +136,13 @@ sk_cmd_folder_add (SkCommand *self, GError **error)
   def->storages = g_steal_pointer (&storages);
   g_ptr_array_add (records, sk_record_new_folder (def));
   attach.id = &id;
-  if (!sk_command_append (self, records, attach_folder, &attach, error) || !sk_command_reload (self, error))
+  if (!sk_command_append (self, records, attach_folder, &attach, error))
+    {
+      /* Its marker would keep the directory from every other folder. */
+      (void) sk_root_release (root, NULL);
+      return NULL;
+    }
+  if (!sk_command_reload (self, error))
     return NULL;
   return folder_reply (&id, name, attach.path, warning);
 }

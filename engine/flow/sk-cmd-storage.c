@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sk-command.h"
 #include "sk-membership.h"
+#include "sk-place.h"
 #include "sk-report.h"
 
 typedef struct
@@ -67,7 +68,7 @@ sk_cmd_storage_add (SkCommand *self, GError **error)
   GVariantBuilder builder;
   char hex[SK_ID_HEX_SIZE];
 
-  if (store == NULL || !sk_command_check_label (name, error) || !look_for_marker (self, store, &marker, &found, error))
+  if (store == NULL || !sk_command_check_label (name, error) || !sk_place_check_storage (self, uri, error) || !look_for_marker (self, store, &marker, &found, error))
     return NULL;
   if (!found)
     {
