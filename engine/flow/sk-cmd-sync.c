@@ -152,12 +152,39 @@ run_rounds (SkCommand *self, const gint64 *rows, guint n, Sync *sync, GError **e
   return TRUE;
 }
 
+typedef struct
+{
+  const GArray *rows;            /* gint64: of the folders that are asked about, none for all */
+  gboolean open;
+} IssueCall;
+
+/* Index thread. What stands there without a failure in this pass: a device node, say, or a question. */
+static gboolean
+look_for_issues (SkSession *session, gpointer data, GError **error)
+{
+  IssueCall *call = data;
+  g_autoptr(GPtrArray) issues = sk_index_issues (session->index, error);
+
+  if (issues == NULL)
+    return FALSE;
+  for (guint i = 0; i < issues->len && !call->open; i++)
+    {
+      gint64 folder = ((SkIssueRow *) issues->pdata[i])->folder;
+
+      call->open = call->rows->len == 0 && folder != 0;
+      for (guint k = 0; k < call->rows->len && !call->open; k++)
+        call->open = folder == g_array_index (call->rows, gint64, k);
+    }
+  return TRUE;
+}
+
 GVariant *
 sk_cmd_sync (SkCommand *self, GError **error)
 {
   g_autoptr(GArray) rows = g_array_new (FALSE, FALSE, sizeof (gint64));
   Sync sync = { .up_failed = NULL };
   GVariantBuilder builder;
+  IssueCall issues = { .rows = rows };
   gboolean ok, attention;
   gint64 begin = g_get_monotonic_time ();
 
@@ -170,14 +197,15 @@ sk_cmd_sync (SkCommand *self, GError **error)
   /* First of all what the others wrote: then a first contact recognises what it has (A6), and the own head is compared (A5). */
   sk_command_progress (self, "Reading what the others wrote", 0, 0, 0, 0);
   ok = sk_down_pull (self->session->down, self->cancellable, error)
-       && run_rounds (self, (const gint64 *) (gpointer) rows->data, rows->len, &sync, error);
+       && run_rounds (self, (const gint64 *) (gpointer) rows->data, rows->len, &sync, error)
+       && sk_session_index (self->session, look_for_issues, &issues, error);
   if (!ok)
     {
       g_clear_pointer (&sync.up_failed, g_ptr_array_unref);
       sk_down_result_clear (&sync.down);
       return NULL;
     }
-  attention = sync.down.failed->len > 0 || (sync.up_failed != NULL && sync.up_failed->len > 0);
+  attention = issues.open || sync.down.failed->len > 0 || (sync.up_failed != NULL && sync.up_failed->len > 0);
   g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
   g_variant_builder_add (&builder, "{sv}", "seconds", g_variant_new_double ((double) (g_get_monotonic_time () - begin) / G_USEC_PER_SEC));
   g_variant_builder_add (&builder, "{sv}", "files", g_variant_new_uint64 (sync.down.files));

@@ -168,6 +168,29 @@ test_one_folder_while_paused (void)
   sk_fleet_close (fleet, 1);
 }
 
+/* What stands in a folder that is asked about wants the person, also when nothing failed in this pass. */
+static void
+test_open_issue (void)
+{
+  g_autoptr(SkFleet) fleet = sk_fleet_new (1, FALSE);
+  g_autofree char *one = sk_fleet_path (fleet, 0, "one"), *two = sk_fleet_path (fleet, 0, "two"), *pipe = g_build_filename (one, "pipe", NULL);
+  g_autoptr(GVariant) all = NULL, first = NULL, second = NULL, after = NULL;
+  gboolean attention;
+
+  g_variant_unref (sk_fleet_run (fleet, 0, "folder.add", "{'name': <'one'>, 'path': <%^ay>}", one));
+  g_variant_unref (sk_fleet_run (fleet, 0, "folder.add", "{'name': <'two'>, 'path': <%^ay>}", two));
+  g_assert_cmpint (mkfifo (pipe, 0600), ==, 0);
+  all = sk_fleet_sync (fleet, 0);
+  g_assert_true (g_variant_lookup (all, "attention", "b", &attention) && attention);
+  first = sk_fleet_run (fleet, 0, "sync", "{'folders': <['one']>}");
+  g_assert_true (g_variant_lookup (first, "attention", "b", &attention) && attention);
+  second = sk_fleet_run (fleet, 0, "sync", "{'folders': <['two']>}");
+  g_assert_true (g_variant_lookup (second, "attention", "b", &attention) && !attention);
+  g_assert_cmpint (unlink (pipe), ==, 0);
+  after = sk_fleet_sync (fleet, 0);
+  g_assert_true (g_variant_lookup (after, "attention", "b", &attention) && !attention);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -177,5 +200,6 @@ main (int argc, char **argv)
   g_test_add_func ("/sync/conflict", test_conflict);
   g_test_add_func ("/sync/one-folder-while-paused", test_one_folder_while_paused);
   g_test_add_func ("/sync/delete-and-restart", test_delete_and_restart);
+  g_test_add_func ("/sync/open-issue", test_open_issue);
   return g_test_run ();
 }
