@@ -61,6 +61,7 @@ struct _SkDown
   GHashTable *bad_packs;         /* SkHash: answered wrongly or not at all in this request; other places are tried (A3 (f)) */
   int busy_until;                /* atomic: seconds of the clock */
   int wanted;                    /* atomic: a wake-up is queued */
+  int steps;                     /* atomic: counts beginnings and ends of steps, odd while things are placed and not noted yet */
   guint outstanding;
 };
 

@@ -297,8 +297,6 @@ end_step (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
   Step step = { .down = self, .folder = folder, .items = items };
   g_autoptr(GError) error = NULL;
 
-  if (items->len == 0)
-    return 0;
   sk_test_stage ("write");
   if (!sk_root_barrier (folder->root, &error) || !sk_session_transact (self->session, commit_items, &step, &error))
     {
@@ -318,6 +316,8 @@ end_step (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
       report_failure (self, folder, items->pdata[i]);
     }
   sk_session_touch_report (self->session);
+  g_atomic_int_inc (&self->steps);
+  sk_up_step_done (self->session->up);
   return step.done;
 }
 
@@ -329,6 +329,7 @@ run_in_order (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
 
   if (items->len == 0)
     return 0;
+  g_atomic_int_inc (&self->steps);
   sk_down_spawn (self, self->session->disk, run_step, NULL, &step, NULL);
   sk_down_wait (self);
   return end_step (self, folder, items);
@@ -349,6 +350,9 @@ run_spread (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
 {
   const guint slice = 128;
 
+  if (items->len == 0)
+    return 0;
+  g_atomic_int_inc (&self->steps);
   for (guint at = 0; at < items->len; at += slice)
     {
       Step *step = g_new0 (Step, 1);

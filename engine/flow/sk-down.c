@@ -145,6 +145,12 @@ pull_all (SkDown *self, GError **error)
   return TRUE;
 }
 
+int
+sk_down_steps (SkDown *self)
+{
+  return g_atomic_int_get (&self->steps);
+}
+
 gboolean
 sk_down_is_busy (SkDown *self)
 {
@@ -443,11 +449,17 @@ sk_down_new (SkSession *session)
 }
 
 void
+sk_down_end (SkDown *self)
+{
+  sk_worker_end (self->worker);        /* 'stopping' is cancelled: what runs ends at its next step */
+}
+
+void
 sk_down_free (SkDown *self)
 {
   if (self == NULL)
     return;
-  sk_worker_stop (self->worker);       /* 'stopping' is cancelled: what runs ends at its next step */
+  sk_worker_stop (self->worker);
   g_main_context_unref (self->jobs);
   g_hash_table_unref (self->bad_packs);
   sk_config_unref (self->config);

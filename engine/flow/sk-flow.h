@@ -163,6 +163,8 @@ gboolean sk_up_sync (SkUp *self, const gint64 *folders, guint n, SkUpResult *out
 void sk_up_note (SkUp *self, gint64 folder, const char *path, gboolean tree, gboolean writing);
 /* Positions changed (segments were merged): heads want writing. */
 void sk_up_publish (SkUp *self);
+/* The way down has noted what it placed. Any thread. */
+void sk_up_step_done (SkUp *self);
 /* Own log and head into one storage (row) now, whatever else is on its way up; waits. Task threads. */
 gboolean sk_up_push_now (SkUp *self, gint64 storage, GCancellable *cancellable, GError **error);
 void sk_up_reload (SkUp *self);                                            /* config changed */
@@ -174,6 +176,8 @@ guint sk_up_pending (SkUp *self);                                          /* pa
 
 /* --- sk-down.c --- */
 SkDown *sk_down_new (SkSession *session);
+/* Ends the thread; calls from other threads are ignored from then on. */
+void sk_down_end (SkDown *self);
 void sk_down_free (SkDown *self);
 typedef struct { char *path; char *why; } SkDownFailure;
 typedef struct
@@ -199,6 +203,8 @@ void sk_down_wake (SkDown *self);
 void sk_down_poll (SkDown *self);
 /* Something was merged or moved in the last minute. */
 gboolean sk_down_is_busy (SkDown *self);
+/* Odd while things are placed that no base tells of yet; every step changes it. Any thread. */
+int sk_down_steps (SkDown *self);
 
 /* --- sk-pull.c: storage -> log -> index (blocking; down's thread) --- */
 typedef struct { gboolean merged; guint segments; guint64 entries; GPtrArray *problems; } SkPullResult;
@@ -240,6 +246,7 @@ typedef struct
   gint64 base_content;           /* row; META: content is known to be the base's */
   SkHash base_hash;
   char *moved_from;              /* NEW: base of this path has the same inode, birth time, size and mtime (C14) */
+  gboolean looked_again;         /* GONE: it was looked for after the base was read, and is missing */
   gboolean moved_with_dir;       /* ... and ctime: not the file was renamed, but a directory above it */
   gint64 moved_content;
   gboolean moved_away;           /* GONE: its content stands under another name now */

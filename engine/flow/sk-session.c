@@ -198,6 +198,9 @@ stop_flows (SkSession *self)
   g_clear_pointer (&self->reporter, sk_worker_stop);
   g_clear_pointer (&self->invites, sk_invites_free);
   g_clear_pointer (&self->watcher, sk_watch_free);
+  /* The two ways call each other: both are there until one of them has ended. */
+  if (self->down != NULL)
+    sk_down_end (self->down);
   g_clear_pointer (&self->up, sk_up_free);
   g_clear_pointer (&self->down, sk_down_free);
 }

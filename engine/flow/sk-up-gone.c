@@ -72,6 +72,7 @@ sk_up_gone_begin (SkUp *self, SkUpFolder *folder)
     g_hash_table_remove (self->items, folder->suspects->pdata[i]);
   g_ptr_array_set_size (folder->suspects, 0);
   g_ptr_array_set_size (folder->gone, 0);
+  folder->pass++;
   g_hash_table_remove_all (folder->withheld);
   g_hash_table_remove_all (folder->troubles);
   folder->waiting = 0;
@@ -530,6 +531,8 @@ sk_up_gone_finish (SkUp *self, SkUpFolder *folder)
     return FALSE;
   if (folder->gone->len > 0 && (folder->incomplete || !root_still_there (self, folder)))
     distrust (self, folder);
+  if (sk_up_absent_look (self, folder))
+    return FALSE;
   if (folder->gone->len + folder->suspects->len == 0)
     {
       if (folder->full_scan || folder->withheld_changed)

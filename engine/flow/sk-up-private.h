@@ -101,7 +101,8 @@ struct _SkUpFolder
   GHashTable *withheld;          /* receive-only: char* path -> SkFound, what differs here */
   gboolean withheld_changed;
   gboolean publish, revert;      /* what the person said about that, for this pass */
-  guint checks_out;
+  guint checks_out, looks_out;
+  guint pass;                    /* counts sk_up_gone_begin: what is in @gone belongs to this one */
 };
 
 typedef struct
@@ -135,6 +136,7 @@ struct _SkUp
   GPtrArray *failed;             /* char*: of the passes since the last request began */
   guint64 files, bytes, entries, scanned;
   int pending;                   /* atomic, for reports */
+  int waits_for_step;            /* atomic: paths are due, but the way down is placing things; it calls sk_up_step_done */
   gboolean closing;
 };
 

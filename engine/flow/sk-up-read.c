@@ -43,6 +43,21 @@ take_over_move (SkUpItem *item, SkRoot *root)
   return old.kind == SK_KIND_NONE || (old.ino != item->found->stat.ino && old.kind != SK_KIND_FILE);
 }
 
+/* What is not read is looked at once more, as a listing may be older than the base it was compared with. */
+static gboolean
+is_as_found (SkUpItem *item, SkRoot *root)
+{
+  const SkStat *found = &item->found->stat;
+  SkStat now = { 0 };
+
+  if (!sk_root_stat (root, item->found->path, &now, &item->error))
+    return FALSE;
+  if (now.kind == found->kind && now.mode == found->mode && now.ino == found->ino
+      && (now.kind == SK_KIND_DIR || (now.size == found->size && now.mtime == found->mtime && now.ctime == found->ctime)))
+    return TRUE;
+  return sk_fail (&item->error, SK_ERROR_CHANGED, "it changed while it was looked at");
+}
+
 static void
 collect (SkUpItem *item)
 {
@@ -59,6 +74,8 @@ read_file (SkUpItem *item, SkSession *session, SkRoot *root)
     {
       if (take_over_move (item, root))
         {
+          if (!is_as_found (item, root))
+            return FALSE;
           item->moved = TRUE;
           item->unproven = !item->found->moved_with_dir;
           item->read_done = TRUE;
@@ -105,6 +122,8 @@ read_one (SkUpItem *item, SkSession *session, SkRoot *root)
       item->read_done = TRUE;
       break;
     case SK_KIND_DIR:
+      if (!is_as_found (item, root))
+        return;
       item->content = empty_content (item, SK_KIND_DIR);
       sk_entry_seal_content (item->content);
       item->read_done = TRUE;

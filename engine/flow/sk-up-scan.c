@@ -46,12 +46,6 @@ typedef struct
   GPtrArray *out, *gone, *below, *unavailable;
 } ScanJob;
 
-static void
-found_free (gpointer data)
-{
-  sk_found_free (data);
-}
-
 static ScanJob *
 scan_job_new (SkUp *self, SkUpFolder *folder)
 {
@@ -66,8 +60,8 @@ scan_job_new (SkUp *self, SkUpFolder *folder)
   job->id = folder->flow->id;
   job->dirs = g_ptr_array_new_with_free_func (g_free);
   job->listings = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_scan_dir_free);
-  job->out = g_ptr_array_new_with_free_func (found_free);
-  job->gone = g_ptr_array_new_with_free_func (found_free);
+  job->out = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_found_free);
+  job->gone = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_found_free);
   job->below = g_ptr_array_new_with_free_func (g_free);
   job->unavailable = g_ptr_array_new_with_free_func (g_free);
   return job;
@@ -159,11 +153,11 @@ run_scan (gpointer data)
         leave_out (listing, only);
       g_ptr_array_add (job->listings, listing);
     }
+  sk_test_stage ("listed");
 }
 
-/* RULES A14: what the rules or --only leave out stays as it is in the vault, also when it is not on this disk. */
-static gboolean
-is_left_out (SkUpFolder *folder, const char *path, gboolean is_dir)
+gboolean
+sk_up_is_left_out (const SkUpFolder *folder, const char *path, gboolean is_dir)
 {
   return (folder->ignore != NULL && sk_ignore_match (folder->ignore, path, is_dir))
          || (folder->flow != NULL && !sk_only_match ((const char *const *) folder->flow->only, path, is_dir));
@@ -177,14 +171,14 @@ cannot_be_here (const SkUpFolder *folder, const SkFound *found)
          && !sk_root_abilities (folder->flow->root)->symlinks;
 }
 
-static void
-add_gone (SkUpFolder *folder, GPtrArray *gone)
+void
+sk_up_scan_gone (SkUpFolder *folder, GPtrArray *gone)
 {
   for (guint i = 0; i < gone->len; i++)
     {
       SkFound *found = gone->pdata[i];
 
-      if (is_left_out (folder, found->path, found->base_kind == SK_KIND_DIR) || cannot_be_here (folder, found))
+      if (sk_up_is_left_out (folder, found->path, found->base_kind == SK_KIND_DIR) || cannot_be_here (folder, found))
         continue;
       g_ptr_array_add (folder->gone, found);
       gone->pdata[i] = NULL;
@@ -294,7 +288,7 @@ scan_done (gpointer data)
       for (guint i = 0; i < job->below->len; i++)
         g_queue_push_tail (&folder->dirs, g_steal_pointer (&job->below->pdata[i]));
       g_ptr_array_set_size (job->below, 0);
-      add_gone (folder, job->gone);
+      sk_up_scan_gone (folder, job->gone);
       sk_up_scan_add (self, folder, job->out);
     }
   sk_up_turn (self);
@@ -340,140 +334,6 @@ start_scans (SkUp *self, SkUpFolder *folder)
     }
 }
 
-/* --- single paths that became quiet --- */
-
-typedef struct
-{
-  SkUp *up;
-  SkUpFolder *folder;
-  SkRoot *root;
-  GPtrArray *paths;              /* char* */
-  GArray *stats;                 /* SkStat */
-  GPtrArray *errors;             /* GError* or NULL */
-  GPtrArray *out, *gone, *below;
-} CheckJob;
-
-static void
-check_job_free (gpointer data)
-{
-  CheckJob *job = data;
-
-  sk_root_unref (job->root);
-  g_ptr_array_unref (job->paths);
-  g_array_unref (job->stats);
-  for (guint i = 0; i < job->errors->len; i++)
-    g_clear_error ((GError **) &job->errors->pdata[i]);
-  g_ptr_array_unref (job->errors);
-  g_ptr_array_unref (job->out);
-  g_ptr_array_unref (job->gone);
-  g_ptr_array_unref (job->below);
-  g_free (job);
-}
-
-/* disk pool */
-static void
-run_check (gpointer data)
-{
-  CheckJob *job = data;
-
-  for (guint i = 0; i < job->paths->len; i++)
-    {
-      SkStat stat = { 0 };
-      GError *error = NULL;
-
-      sk_root_stat (job->root, job->paths->pdata[i], &stat, &error);
-      g_array_append_val (job->stats, stat);
-      g_ptr_array_add (job->errors, error);
-    }
-}
-
-/* Index thread. */
-static gboolean
-compare_paths (SkSession *session, gpointer data, GError **error)
-{
-  CheckJob *job = data;
-
-  for (guint i = 0; i < job->paths->len; i++)
-    if (job->errors->pdata[i] == NULL
-        && !sk_compare_path (session, job->folder->row, job->paths->pdata[i], &g_array_index (job->stats, SkStat, i), job->out, job->gone,
-                             job->below, error))
-      return FALSE;
-  return TRUE;
-}
-
-static void
-check_done (gpointer data)
-{
-  SkCounters looked = { .looked = ((CheckJob *) data)->paths->len };
-  CheckJob *job = data;
-  SkUp *self = job->up;
-  SkUpFolder *folder = job->folder;
-  g_autoptr(GError) error = NULL;
-
-  folder->checks_out--;
-  sk_session_count (self->session, &looked);
-  for (guint i = 0; i < job->paths->len; i++)
-    if (job->errors->pdata[i] != NULL)
-      sk_settle_again (folder->settle, job->paths->pdata[i], sk_clock_now (self->session->clock));
-  if (!sk_session_index (self->session, compare_paths, job, &error))
-    g_ptr_array_add (self->failed, g_strdup (error->message));
-  else
-    {
-      for (guint i = 0; i < job->below->len; i++)
-        g_queue_push_tail (&folder->dirs, g_steal_pointer (&job->below->pdata[i]));
-      g_ptr_array_set_size (job->below, 0);
-      add_gone (folder, job->gone);
-      sk_up_scan_add (self, folder, job->out);
-    }
-  sk_up_turn (self);
-}
-
-static gboolean
-is_among (GPtrArray *paths, const char *path)
-{
-  return g_ptr_array_find_with_equal_func (paths, path, g_str_equal, NULL);
-}
-
-static void
-start_checks (SkUp *self, SkUpFolder *folder)
-{
-  g_autoptr(GPtrArray) due = NULL;
-  CheckJob *job;
-
-  /* Without the rules nothing is looked at; a pass brings them. */
-  if (folder->flow == NULL || folder->flow->root == NULL || folder->checks_out > 0 || folder->ignore == NULL)
-    return;
-  due = sk_settle_due (folder->settle, sk_clock_now (self->session->clock));
-  if (due->len == 0)
-    return;
-  if (is_among (due, ".skerryignore"))
-    {
-      /* Other rules: everything is to be looked at, and nothing by the old ones. */
-      sk_up_scan_all (self, folder);
-      return;
-    }
-  job = g_new0 (CheckJob, 1);
-  job->up = self;
-  job->folder = folder;
-  job->root = sk_root_ref (folder->flow->root);
-  job->paths = g_ptr_array_new_with_free_func (g_free);
-  job->stats = g_array_new (FALSE, FALSE, sizeof (SkStat));
-  job->errors = g_ptr_array_new ();
-  job->out = g_ptr_array_new_with_free_func (found_free);
-  job->gone = g_ptr_array_new_with_free_func (found_free);
-  job->below = g_ptr_array_new_with_free_func (g_free);
-  for (guint i = 0; i < due->len; i++)
-    {
-      const char *path = due->pdata[i];
-
-      if (*path == '\0' || is_left_out (folder, path, FALSE))
-        continue;
-      g_ptr_array_add (job->paths, g_strdup (path));
-    }
-  folder->checks_out++;
-  sk_pool_push (self->session->disk, run_check, check_done, job, check_job_free, NULL, sk_worker_context (self->worker));
-}
-
 /* While paused only what a request asks for; never before the own head was compared with what a storage has (A5). */
 static gboolean
 may_scan (SkUp *self)
@@ -494,7 +354,7 @@ sk_up_scan_more (SkUp *self)
   g_hash_table_iter_init (&iter, self->folders);
   while (g_hash_table_iter_next (&iter, NULL, &value))
     {
-      start_checks (self, value);
+      sk_up_check_due (self, value);
       start_scans (self, value);
     }
 }
@@ -508,7 +368,11 @@ sk_up_scans_out (SkUp *self)
 
   g_hash_table_iter_init (&iter, self->folders);
   while (g_hash_table_iter_next (&iter, NULL, &value))
-    n += ((SkUpFolder *) value)->scans_out + ((SkUpFolder *) value)->checks_out;
+    {
+      const SkUpFolder *folder = value;
+
+      n += folder->scans_out + folder->checks_out + folder->looks_out;
+    }
   return n;
 }
 
@@ -566,7 +430,7 @@ sk_up_arm_settle (SkUp *self)
     if (((SkUpFolder *) value)->flow != NULL && ((SkUpFolder *) value)->checks_out == 0 && ((SkUpFolder *) value)->ignore != NULL)
       next = MIN (next, sk_settle_next (((SkUpFolder *) value)->settle));
   g_clear_pointer (&self->settle_timer, sk_timer_free);
-  if (next == G_MAXINT64 || self->closing)
+  if (next == G_MAXINT64 || self->closing || g_atomic_int_get (&self->waits_for_step))
     return;
   self->settle_timer = sk_clock_timer (self->session->clock, sk_worker_context (self->worker), MAX (next - now, 1000), on_settle_timer, self);
 }

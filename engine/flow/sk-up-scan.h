@@ -13,8 +13,15 @@ guint sk_up_scans_out (SkUp *self);
 gboolean sk_up_scan_finish (SkUp *self);
 /* What was found goes on its way; @founds (SkFound) is empty afterwards. */
 void sk_up_scan_add (SkUp *self, SkUpFolder *folder, GPtrArray *founds);
+/* What is missing, except where nothing is to be looked at: it is decided when nothing is on its way. @gone (SkFound) is empty afterwards. */
+void sk_up_scan_gone (SkUpFolder *folder, GPtrArray *gone);
+/* RULES A14: what the rules or --only leave out stays as it is in the vault, also when it is not on this disk. */
+gboolean sk_up_is_left_out (const SkUpFolder *folder, const char *path, gboolean is_dir);
 /* Sets the timer for the next path that will be quiet. */
 void sk_up_arm_settle (SkUp *self);
+
+/* sk-up-check.c: starts looking at the paths of the folder that became quiet. */
+void sk_up_check_due (SkUp *self, SkUpFolder *folder);
 
 /* sk-up-gone.c */
 /* A complete pass begins: what the person said is loaded. */
@@ -24,6 +31,10 @@ gboolean sk_up_gone_finish (SkUp *self, SkUpFolder *folder);
 /* The person decided about a mass change, or about the local changes of a folder that only receives. A pass begins. */
 void sk_up_gone_decide (SkUp *self, SkUpFolder *folder, gboolean yes);
 void sk_up_gone_decide_local (SkUp *self, SkUpFolder *folder, gboolean publish);
+
+/* sk-up-absent.c: starts looking once more for what is missing and was not looked for again yet. FALSE: there is nothing like that; otherwise the
+ * end of it calls sk_up_turn. */
+gboolean sk_up_absent_look (SkUp *self, SkUpFolder *folder);
 
 /* sk-up-revert.c: @founds (SkFound) are taken back; blocking, on the up thread. What cannot be is told in self->failed. */
 void sk_up_revert (SkUp *self, SkUpFolder *folder, GPtrArray *founds);

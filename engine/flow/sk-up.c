@@ -254,6 +254,19 @@ sk_up_publish (SkUp *self)
   sk_worker_push (self->worker, on_publish, message_new (self, 0, NULL), message_free);
 }
 
+static void
+on_step_done (gpointer data)
+{
+  sk_up_turn (data);
+}
+
+void
+sk_up_step_done (SkUp *self)
+{
+  if (self != NULL && g_atomic_int_compare_and_exchange (&self->waits_for_step, 1, 0))
+    sk_worker_push (self->worker, on_step_done, self, NULL);
+}
+
 typedef struct
 {
   SkUp *up;

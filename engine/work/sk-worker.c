@@ -157,16 +157,24 @@ sk_worker_is_current (SkWorker *self)
 }
 
 void
-sk_worker_stop (SkWorker *self)
+sk_worker_end (SkWorker *self)
 {
   g_assert (!sk_worker_is_current (self));
 
   g_mutex_lock (&self->lock);
+  if (!self->stopping)
+    sk_mailbox_push (self->mailbox, g_new0 (SkWorkerMessage, 1));
   self->stopping = TRUE;
-  sk_mailbox_push (self->mailbox, g_new0 (SkWorkerMessage, 1));
   g_mutex_unlock (&self->lock);
+  if (self->thread != NULL)
+    g_thread_join (self->thread);
+  self->thread = NULL;
+}
 
-  g_thread_join (self->thread);
+void
+sk_worker_stop (SkWorker *self)
+{
+  sk_worker_end (self);
   sk_mailbox_unref (self->mailbox);
   g_main_context_unref (self->context);
   g_mutex_clear (&self->lock);

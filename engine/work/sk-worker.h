@@ -13,5 +13,7 @@ void sk_worker_push (SkWorker *self, SkFunc func, gpointer data, GDestroyNotify 
 void sk_worker_call (SkWorker *self, SkFunc func, gpointer data);
 GMainContext *sk_worker_context (SkWorker *self);
 gboolean sk_worker_is_current (SkWorker *self);
-/* Runs what is queued, then ends and joins the thread. Later pushes free their data. Frees the worker. */
+/* Runs what is queued, then ends and joins the thread. Later pushes free their data. One thread. */
+void sk_worker_end (SkWorker *self);
+/* The same if that was not done yet; frees the worker. */
 void sk_worker_stop (SkWorker *self);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What is not there is not what a person removed: roots that went away, directories that cannot be read, lost databases. */
 #include "sk-fleet-check.h"
+#include "sk-test-hooks.h"
 
 #include <errno.h>
 #include <glib/gstdio.h>
@@ -478,6 +479,103 @@ test_new_numbers_refused (void)
   sk_assert_equal_trees (fleet, "f");
 }
 
+/* --- the two ways at once --- */
+
+static SkFleet *racing;          /* device 1 brings itself up to date while its listing waits to be compared */
+
+static void
+receive_in_between (const char *stage)
+{
+  SkFleet *fleet = racing;
+  g_autoptr(GError) error = NULL;
+  SkDownResult result;
+
+  if (fleet == NULL || strcmp (stage, "listed") != 0)
+    return;
+  racing = NULL;
+  sk_down_result_init (&result);
+  g_assert_true (sk_down_sync (fleet->devices[1]->down, NULL, 0, &result, NULL, &error));
+  g_assert_no_error (error);
+  g_assert_cmpuint (result.dirty_left, ==, 0);
+  sk_down_result_clear (&result);
+}
+
+static void
+sync_with_old_listing (SkFleet *fleet)
+{
+  sk_sync (fleet, 0);
+  racing = fleet;
+  sk_test_stage_hook = receive_in_between;
+  sk_sync (fleet, 1);
+  sk_test_stage_hook = NULL;
+  g_assert_null (racing);
+  sk_fleet_settle (fleet, 8);
+}
+
+static gboolean
+read_position (SkSession *session, gpointer position, GError **error)
+{
+  sk_index_position (session->index, &session->who.writer, position);
+  return TRUE;
+}
+
+/* Segments that device @i wrote. */
+static guint
+published (SkFleet *fleet, guint i)
+{
+  SkPosition position = { .seq = 0 };
+
+  g_assert_true (sk_session_index (fleet->devices[i], read_position, &position, NULL));
+  return (guint) position.seq;
+}
+
+/* A listing that is older than what the way down put there: nothing was removed. */
+static void
+test_old_listing_removes_nothing (void)
+{
+  g_autofree char *a = NULL, *b = NULL;
+  g_autoptr(SkFleet) fleet = fleet_with_files (3, &a, &b);
+
+  sk_put_many (a, "d/new", 30);
+  sk_put_file (a, "e/f/deep", "x", -1);
+  sync_with_old_listing (fleet);
+  g_assert_cmpuint (sk_count_files (b), ==, 34);
+  sk_assert_equal_trees (fleet, "f");
+  /* Nor for a while, until it was found again. */
+  g_assert_false (sk_in_trash (a, "e/f/deep", NULL));
+  g_assert_cmpuint (published (fleet, 1), ==, 0);
+  g_assert_cmpuint (sk_issue (fleet, 1, "mass-change", NULL), ==, 0);
+}
+
+/* The same with a mode, a content and a name: nothing is taken back. */
+static void
+test_old_listing_changes_nothing (void)
+{
+  g_autofree char *a = NULL, *b = NULL, *dir = NULL, *file = NULL, *from = NULL, *to = NULL;
+  g_autoptr(SkFleet) fleet = fleet_with_files (3, &a, &b);
+  struct stat st;
+
+  dir = g_build_filename (a, "d", NULL);
+  file = g_build_filename (a, "d/file0", NULL);
+  from = g_build_filename (a, "d/file1", NULL);
+  to = g_build_filename (a, "d/moved", NULL);
+  g_assert_cmpint (chmod (dir, 0700), ==, 0);
+  g_assert_cmpint (chmod (file, 0600), ==, 0);
+  g_assert_cmpint (g_rename (from, to), ==, 0);
+  sk_put_file (a, "d/file2", "new content", -1);
+  sync_with_old_listing (fleet);
+  sk_assert_equal_trees (fleet, "f");
+  sk_assert_content (b, "d/file2", "new content");
+  g_assert_false (sk_there (a, "d/file1"));
+  g_assert_true (sk_there (a, "d/moved"));
+  g_assert_cmpint (stat (dir, &st), ==, 0);
+  g_assert_cmpuint (st.st_mode & 07777, ==, 0700);
+  g_assert_cmpint (stat (file, &st), ==, 0);
+  g_assert_cmpuint (st.st_mode & 07777, ==, 0600);
+  g_assert_cmpuint (sk_count_files (a), ==, 3);
+  g_assert_cmpuint (published (fleet, 1), ==, 0);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -498,5 +596,7 @@ main (int argc, char **argv)
   g_test_add_func ("/absence/rule-c12/adopted", test_new_numbers_adopted);
   g_test_add_func ("/absence/rule-c12/deletions-wait", test_new_numbers_deletions_wait);
   g_test_add_func ("/absence/rule-c12/another-disk", test_new_numbers_refused);
+  g_test_add_func ("/absence/old-listing/removes-nothing", test_old_listing_removes_nothing);
+  g_test_add_func ("/absence/old-listing/changes-nothing", test_old_listing_changes_nothing);
   return g_test_run ();
 }

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Single paths that became quiet: looked at on the disk pool, compared on the index thread. Up thread. */
+#include "sk-up-scan.h"
+
+typedef struct
+{
+  SkUp *up;
+  SkUpFolder *folder;
+  SkRoot *root;
+  GPtrArray *paths;              /* char* */
+  GArray *stats;                 /* SkStat */
+  GPtrArray *errors;             /* GError* or NULL */
+  GPtrArray *out, *gone, *below;
+  int steps;                     /* of the way down when it began */
+} CheckJob;
+
+static void
+check_job_free (gpointer data)
+{
+  CheckJob *job = data;
+
+  sk_root_unref (job->root);
+  g_ptr_array_unref (job->paths);
+  g_array_unref (job->stats);
+  for (guint i = 0; i < job->errors->len; i++)
+    g_clear_error ((GError **) &job->errors->pdata[i]);
+  g_ptr_array_unref (job->errors);
+  g_ptr_array_unref (job->out);
+  g_ptr_array_unref (job->gone);
+  g_ptr_array_unref (job->below);
+  g_free (job);
+}
+
+/* disk pool */
+static void
+run_check (gpointer data)
+{
+  CheckJob *job = data;
+
+  for (guint i = 0; i < job->paths->len; i++)
+    {
+      SkStat stat = { 0 };
+      GError *error = NULL;
+
+      sk_root_stat (job->root, job->paths->pdata[i], &stat, &error);
+      g_array_append_val (job->stats, stat);
+      g_ptr_array_add (job->errors, error);
+    }
+}
+
+/* Index thread. */
+static gboolean
+compare_paths (SkSession *session, gpointer data, GError **error)
+{
+  CheckJob *job = data;
+
+  for (guint i = 0; i < job->paths->len; i++)
+    if (job->errors->pdata[i] == NULL
+        && !sk_compare_path (session, job->folder->row, job->paths->pdata[i], &g_array_index (job->stats, SkStat, i), job->out, job->gone,
+                             job->below, error))
+      return FALSE;
+  return TRUE;
+}
+
+static void
+check_done (gpointer data)
+{
+  SkCounters looked = { .looked = ((CheckJob *) data)->paths->len };
+  CheckJob *job = data;
+  SkUp *self = job->up;
+  SkUpFolder *folder = job->folder;
+  g_autoptr(GError) error = NULL;
+
+  folder->checks_out--;
+  sk_session_count (self->session, &looked);
+  for (guint i = 0; i < job->paths->len; i++)
+    {
+      const SkStat *stat = &g_array_index (job->stats, SkStat, i);
+
+      if (job->errors->pdata[i] != NULL)
+        sk_settle_again (folder->settle, job->paths->pdata[i], sk_clock_now (self->session->clock));
+      /* What was put there and removed again before it was noted would never be missed. */
+      else if (stat->kind == SK_KIND_NONE && !stat->special && job->steps != sk_down_steps (self->session->down))
+        sk_settle_note (folder->settle, job->paths->pdata[i], FALSE, 0, sk_clock_now (self->session->clock));
+    }
+  if (!sk_session_index (self->session, compare_paths, job, &error))
+    g_ptr_array_add (self->failed, g_strdup (error->message));
+  else
+    {
+      for (guint i = 0; i < job->below->len; i++)
+        g_queue_push_tail (&folder->dirs, g_steal_pointer (&job->below->pdata[i]));
+      g_ptr_array_set_size (job->below, 0);
+      sk_up_scan_gone (folder, job->gone);
+      sk_up_scan_add (self, folder, job->out);
+    }
+  sk_up_turn (self);
+}
+
+static gboolean
+is_among (GPtrArray *paths, const char *path)
+{
+  return g_ptr_array_find_with_equal_func (paths, path, g_str_equal, NULL);
+}
+
+/* Things are being placed, and are not noted yet: looking at them now would take them for news. */
+static gboolean
+must_wait_for_step (SkUp *self, int *steps)
+{
+  *steps = sk_down_steps (self->session->down);
+  if ((*steps & 1) == 0)
+    return FALSE;
+  g_atomic_int_set (&self->waits_for_step, 1);
+  *steps = sk_down_steps (self->session->down);     /* it may have ended just before that */
+  return (*steps & 1) != 0;
+}
+
+void
+sk_up_check_due (SkUp *self, SkUpFolder *folder)
+{
+  g_autoptr(GPtrArray) due = NULL;
+  CheckJob *job;
+  int steps;
+
+  /* Without the rules nothing is looked at; a pass brings them. */
+  if (folder->flow == NULL || folder->flow->root == NULL || folder->checks_out > 0 || folder->ignore == NULL)
+    return;
+  if (sk_settle_next (folder->settle) > sk_clock_now (self->session->clock) || must_wait_for_step (self, &steps))
+    return;
+  due = sk_settle_due (folder->settle, sk_clock_now (self->session->clock));
+  if (due->len == 0)
+    return;
+  if (is_among (due, ".skerryignore"))
+    {
+      /* Other rules: everything is to be looked at, and nothing by the old ones. */
+      sk_up_scan_all (self, folder);
+      return;
+    }
+  job = g_new0 (CheckJob, 1);
+  job->up = self;
+  job->folder = folder;
+  job->steps = steps;
+  job->root = sk_root_ref (folder->flow->root);
+  job->paths = g_ptr_array_new_with_free_func (g_free);
+  job->stats = g_array_new (FALSE, FALSE, sizeof (SkStat));
+  job->errors = g_ptr_array_new ();
+  job->out = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_found_free);
+  job->gone = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_found_free);
+  job->below = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 0; i < due->len; i++)
+    {
+      const char *path = due->pdata[i];
+
+      if (*path == '\0' || sk_up_is_left_out (folder, path, FALSE))
+        continue;
+      g_ptr_array_add (job->paths, g_strdup (path));
+    }
+  folder->checks_out++;
+  sk_pool_push (self->session->disk, run_check, check_done, job, check_job_free, NULL, sk_worker_context (self->worker));
+}
