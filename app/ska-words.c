@@ -73,6 +73,7 @@ static const Word issues[] = {
   { "failed-item", N_("A file is left behind") },
   { "folder-missing", N_("A folder is not where it was") },
   { "home", N_("The state of this device was damaged") },
+  { "ignore-rules", N_("The rules of a folder cannot be read") },
   { "local-changes", N_("Changed here although it only receives") },
   { "mass-change", N_("A great many files changed at once") },
   { "newcomer", N_("A new device asks to join") },

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sk-merge.h"
+#include "sk-rules.h"
 
 void
 sk_down_source_file_free (gpointer data)
@@ -359,13 +360,13 @@ tell_unsupported (SkDown *self, SkFlowFolder *folder, const GArray *holds)
 GPtrArray *
 sk_down_plan (SkDown *self, SkFlowFolder *folder, gboolean gone, gint64 *after, GError **error)
 {
-  g_autoptr(SkIgnore) ignore = sk_scan_load_ignore (folder->root);
+  g_autoptr(SkIgnore) ignore = sk_rules_read (self->session, folder->row, folder->name, folder->root, error);
   g_autoptr(GHashTable) taken = g_hash_table_new (g_int64_hash, g_int64_equal);
   g_autoptr(GPtrArray) items = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_down_item_free);
   g_autoptr(GArray) holds = g_array_new (FALSE, FALSE, sizeof (Hold));
   Plan plan = { .down = self, .folder = folder, .gone = gone, .after = after, .ignore = ignore, .plan = items, .taken = taken, .holds = holds };
 
-  if (!sk_session_index (self->session, plan_window, &plan, error)
+  if (ignore == NULL || !sk_session_index (self->session, plan_window, &plan, error)
       || (holds->len > 0 && !sk_session_transact (self->session, set_holds, holds, error)))
     return NULL;
   tell_unsupported (self, folder, holds);

@@ -2,6 +2,7 @@
 #include "sk-up-scan.h"
 
 #include "sk-merge.h"
+#include "sk-rules.h"
 #include "sk-target.h"
 #include "sk-test-hooks.h"
 
@@ -39,6 +40,8 @@ typedef struct
   SkIgnore *ignore;
   char **only;
   SkId id;                       /* of the folder */
+  char *name;                    /* of the folder */
+  GError *no_rules;              /* why nothing was looked at */
   GPtrArray *dirs;               /* char* */
   GPtrArray *listings;           /* SkScanDir */
   gboolean load_ignore;
@@ -58,6 +61,7 @@ scan_job_new (SkUp *self, SkUpFolder *folder)
   job->load_ignore = folder->ignore == NULL;
   job->only = g_strdupv (folder->flow->only);
   job->id = folder->flow->id;
+  job->name = g_strdup (folder->flow->name);
   job->dirs = g_ptr_array_new_with_free_func (g_free);
   job->listings = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_scan_dir_free);
   job->out = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_found_free);
@@ -75,6 +79,8 @@ scan_job_free (gpointer data)
   sk_root_unref (job->root);
   g_clear_pointer (&job->ignore, sk_ignore_unref);
   g_strfreev (job->only);
+  g_free (job->name);
+  g_clear_error (&job->no_rules);
   g_ptr_array_unref (job->dirs);
   g_ptr_array_unref (job->listings);
   g_ptr_array_unref (job->out);
@@ -140,7 +146,9 @@ run_scan (gpointer data)
 
   if (job->load_ignore)
     {
-      job->ignore = sk_scan_load_ignore (job->root);
+      job->ignore = sk_rules_read (job->up->session, job->folder->row, job->name, job->root, &job->no_rules);
+      if (job->ignore == NULL)
+        return;
       restore_touched (job);
     }
   for (guint i = 0; i < job->dirs->len; i++)
@@ -255,6 +263,30 @@ report_specials (SkUp *self, SkUpFolder *folder, ScanJob *job)
     }
 }
 
+/* Nothing is known about what may be looked at: the pass ends here, and proves nothing. */
+static void
+without_rules (SkUp *self, SkUpFolder *folder, const GError *why)
+{
+  folder->ignore = sk_ignore_new ("*\n", 2);
+  folder->incomplete = TRUE;
+  folder->again_at = sk_clock_now (self->session->clock);
+  g_queue_clear_full (&folder->dirs, g_free);
+  g_ptr_array_add (self->failed, g_strdup (why->message));
+}
+
+static void
+rules_came (SkUp *self, ScanJob *job)
+{
+  SkUpFolder *folder = job->folder;
+
+  if (!job->load_ignore || folder->ignore != NULL)
+    return;
+  if (job->ignore != NULL)
+    folder->ignore = sk_ignore_ref (job->ignore);
+  else
+    without_rules (self, folder, job->no_rules);
+}
+
 /* up thread */
 static void
 scan_done (gpointer data)
@@ -266,8 +298,7 @@ scan_done (gpointer data)
   g_autoptr(GError) error = NULL;
 
   folder->scans_out--;
-  if (job->load_ignore && folder->ignore == NULL)
-    folder->ignore = sk_ignore_ref (job->ignore);
+  rules_came (self, job);
   for (guint i = 0; i < job->listings->len; i++)
     {
       SkScanDir *listing = job->listings->pdata[i];

@@ -2,6 +2,7 @@
 #include "sk-watch.h"
 
 #include "sk-care.h"
+#include "sk-rules.h"
 #include "sk-watcher.h"
 
 #define POLL_BUSY_US (5 * G_USEC_PER_SEC)                         /* RULES C9 */
@@ -55,6 +56,29 @@ limit_reached (Watched *self)
                     "A higher number in the sysctl fs.inotify.max_user_watches makes them immediate", self->name, needed, limit);
 }
 
+static void on_event (SkWatchEvent event, const char *path, const char *other, gpointer data);
+
+static void
+start_watcher (Watched *self)
+{
+  SkSession *session = self->watch->session;
+  /* Without the rules everything is watched: what is noted is looked at by the rules that are there then. */
+  g_autoptr(SkIgnore) ignore = sk_rules_read (session, self->row, self->name, self->root, NULL);
+  g_autoptr(GError) error = NULL;
+
+  g_clear_pointer (&self->watcher, sk_watcher_free);
+  self->watcher = sk_watcher_new (self->root, ignore, on_event, self, &error);
+  self->limited = self->watcher == NULL;
+  if (self->limited)
+    g_message ("“%s” is scanned every five minutes: %s", self->name, error->message);
+}
+
+static gboolean
+is_rules (const char *path)
+{
+  return g_strcmp0 (path, ".skerryignore") == 0;
+}
+
 static void
 on_event (SkWatchEvent event, const char *path, const char *other, gpointer data)
 {
@@ -88,6 +112,9 @@ on_event (SkWatchEvent event, const char *path, const char *other, gpointer data
       sk_up_reload (up);
       break;
     }
+  /* Other directories are to be watched. */
+  if ((event == SK_WATCH_DIRTY || event == SK_WATCH_MOVED) && (is_rules (path) || is_rules (other)))
+    start_watcher (self);
 }
 
 static Watched *
@@ -107,19 +134,12 @@ static void
 add_watched (SkWatch *self, const SkFlowFolder *folder)
 {
   Watched *watched = g_new0 (Watched, 1);
-  g_autoptr(SkIgnore) ignore = sk_scan_load_ignore (folder->root);
-  g_autoptr(GError) error = NULL;
 
   watched->watch = self;
   watched->row = folder->row;
   watched->name = g_strdup (folder->name);
   watched->root = sk_root_ref (folder->root);
-  watched->watcher = sk_watcher_new (folder->root, ignore, on_event, watched, &error);
-  if (watched->watcher == NULL)
-    {
-      watched->limited = TRUE;
-      g_message ("“%s” is scanned every five minutes: %s", folder->name, error->message);
-    }
+  start_watcher (watched);
   g_ptr_array_add (self->folders, watched);
   /* What happened before the watch existed is found by a pass. */
   sk_up_note (self->session->up, folder->row, "", TRUE, FALSE);

@@ -286,7 +286,7 @@ sk_scan_read_ignore (SkRoot *root, GError **error)
   if (!sk_stat_at (fd, "", &stat) || stat.kind != SK_KIND_FILE || stat.size > SK_SMALL_OBJECT_MAX)
     {
       close (fd);
-      sk_fail (error, SK_ERROR_LIMIT, ".skerryignore is not a file of at most 1 MiB; nothing is synced until it is");
+      sk_fail (error, SK_ERROR_LIMIT, "it is not a file of at most 1 MiB");
       return NULL;
     }
   text = g_malloc (SK_SMALL_OBJECT_MAX);
@@ -307,14 +307,11 @@ sk_scan_read_ignore (SkRoot *root, GError **error)
       len += (gsize) n;
     }
   close (fd);
+  /* What a crash leaves of a file, or text in another encoding: no line of it would be the rule that was meant. */
+  if (memchr (text, 0, len) != NULL)
+    {
+      sk_fail (error, SK_ERROR_CORRUPT, "it holds zero bytes, so it is damaged or not UTF-8 text");
+      return NULL;
+    }
   return sk_ignore_new (text, len);
-}
-
-SkIgnore *
-sk_scan_load_ignore (SkRoot *root)
-{
-  SkIgnore *ignore = sk_scan_read_ignore (root, NULL);
-
-  /* What was meant to stay private must not be published because the list cannot be read just now. */
-  return ignore != NULL ? ignore : sk_ignore_new ("*\n", 2);
 }

@@ -19,7 +19,6 @@ void sk_scan_dir_free (SkScanDir *self);
 /* Never NULL. @ignore may be NULL. An error of the directory itself (NOT_FOUND, PERMISSION, OFFLINE for a mount, CHANGED for a link
  * or file in its place, CANCELLED) leaves the arrays empty or incomplete. */
 SkScanDir *sk_scan_dir (SkRoot *root, const char *path, SkIgnore *ignore, GCancellable *cancellable);
-/* .skerryignore of the root; built-in defaults when there is none; NULL with the reason when there is one that cannot be read. */
+/* .skerryignore of the root; built-in defaults when there is none; NULL with the reason when there is one that cannot be read: what was meant to
+ * stay private must not be published then, and nothing may be written or deleted (RULES A14). */
 SkIgnore *sk_scan_read_ignore (SkRoot *root, GError **error);
-/* The same, never NULL: rules that ignore everything (so nothing is sent, written or deleted, RULES A14) when it cannot be read. */
-SkIgnore *sk_scan_load_ignore (SkRoot *root);

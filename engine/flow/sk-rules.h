@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The rules of a folder (.skerryignore), or why there are none. */
+#pragma once
+#include "sk-flow.h"
+
+/* NULL when there are rules that cannot be read: an issue names file and reason, and nothing of the folder is taken in, written or taken as removed
+ * by the caller. The issue is over when they can be read again. Blocking; any thread but the index thread. @name: of the folder, for people. */
+SkIgnore *sk_rules_read (SkSession *session, gint64 folder, const char *name, SkRoot *root, GError **error);
