@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The way down, read top to bottom: sk-down.c (pull, rounds) -> sk-down-plan.c (what to do, from what) -> sk-down-fetch.c (ranges, open, verify)
- * -> sk-down-spare.c (what is not to be replaced yet) -> sk-down-write.c (files, renames, removals, barrier, base). All state belongs to the down thread. */
+ * -> sk-down-spare.c (what is not to be replaced yet) -> sk-down-write.c (files, renames, removals, barrier, base); sk-down-dirs.c lets it in
+ * where nobody may write. All state belongs to the down thread. */
 #pragma once
 #include "sk-activity.h"
 #include "sk-flow.h"
@@ -59,6 +60,8 @@ struct _SkDown
   char *trash_batch;
   SkActivityPass *pass;          /* of the folder that is being brought to its target */
   GHashTable *bad_packs;         /* SkHash: answered wrongly or not at all in this request; other places are tried (A3 (f)) */
+  GHashTable *planned_dirs;      /* gint64 row -> SkDownItem (borrowed): directories that the plan being carried out is about */
+  GHashTable *not_placed;        /* gint64 rows: fetched in this request, and could not be placed; once is enough */
   int busy_until;                /* atomic: seconds of the clock */
   int wanted;                    /* atomic: a wake-up is queued */
   int steps;                     /* atomic: counts beginnings and ends of steps, odd while things are placed and not noted yet */
@@ -78,6 +81,16 @@ gboolean sk_down_spare (SkDown *self, SkFlowFolder *folder, GPtrArray *plan, GEr
 /* Brings the content of @items (small: all of them; large: one) here. Errors are left in the items. */
 void sk_down_fetch_small (SkDown *self, SkFlowFolder *folder, GPtrArray *items);
 void sk_down_fetch_large (SkDown *self, SkFlowFolder *folder, SkDownItem *item);
+/* sk-down-dirs.c */
+/* With what mode a directory that is to have @mode is made. */
+guint32 sk_down_dir_mode (SkFlowFolder *folder, guint32 mode);
+/* Opens what lies above @items and keeps its owner out. (transfer full), NULL when there is nothing to be shut afterwards. */
+GPtrArray *sk_down_dirs_open (SkDown *self, SkFlowFolder *folder, GPtrArray *items);
+/* Before the barrier; @dirs may be NULL. Then, on the index thread and in the transaction of what was carried out, the other one. */
+void sk_down_dirs_shut (SkDown *self, SkFlowFolder *folder, GPtrArray *dirs);
+gboolean sk_down_dirs_note_shut (SkDown *self, GPtrArray *dirs, GError **error);
+/* Leaves an error in those of @items for which there is no way into their directory, so that nothing is fetched for them. */
+void sk_down_dirs_check (SkDown *self, SkFlowFolder *folder, GPtrArray *items);
 /* Carries out a plan; returns how many nodes are as they should be afterwards. */
 guint sk_down_carry_out (SkDown *self, SkFlowFolder *folder, GPtrArray *plan);
 /* Iterates the down thread's context until nothing is outstanding. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Carrying out a plan in an order that never takes away before it has given: directories, moves, files, links and metadata, removals, and
- * last what takes the place of a removed directory. Each step: change, barrier, base (A12). */
+/* Carrying out a plan in an order that never takes away before it has given: directories, moves, files, links and metadata, removals, then
+ * what takes the place of a removed directory, and last the modes of directories. Each step: change, barrier, base (A12). */
 #include "sk-down-private.h"
 
 #include <string.h>
@@ -13,6 +13,7 @@ typedef struct
   SkDown *down;
   SkFlowFolder *folder;
   GPtrArray *items;              /* SkDownItem */
+  GPtrArray *dirs;               /* opened for this step, see sk-down-dirs.c; may be NULL */
   guint done;
 } Step;
 
@@ -44,11 +45,14 @@ make_room (SkDown *down, SkRoot *root, SkDownItem *item, const SkStat **expected
 }
 
 static gboolean
-make_directory (SkDown *down, SkRoot *root, SkDownItem *item)
+make_directory (SkDown *down, SkFlowFolder *folder, SkDownItem *item)
 {
+  SkRoot *root = folder->root;
+  guint32 mode = sk_down_dir_mode (folder, item->node->target.mode);
+
   if (item->action == SK_APPLY_REPLACE_KIND)
-    return sk_target_mkdir_over (root, item->path, item->node->target.mode, &item->expected, down->trash_batch, &item->out, &item->error);
-  return sk_target_mkdir (root, item->path, item->node->target.mode, &item->out, &item->error);
+    return sk_target_mkdir_over (root, item->path, mode, &item->expected, down->trash_batch, &item->out, &item->error);
+  return sk_target_mkdir (root, item->path, mode, &item->out, &item->error);
 }
 
 static gboolean
@@ -169,7 +173,7 @@ run_step (gpointer data)
       else if (item->action == SK_APPLY_META)
         item->placed = set_meta (root, item);
       else if (item->node->target.kind == SK_KIND_DIR)
-        item->placed = make_directory (step->down, root, item);
+        item->placed = make_directory (step->down, step->folder, item);
       else if (item->node->target.kind == SK_KIND_SYMLINK)
         item->placed = make_link (step->down, root, item);
       else
@@ -180,13 +184,16 @@ run_step (gpointer data)
 /* --- the base follows --- */
 
 static void
-base_of (const SkDownItem *item, SkBase *out)
+base_of (SkFlowFolder *folder, const SkDownItem *item, SkBase *out)
 {
   const SkTarget *target = &item->node->target;
 
   *out = (SkBase) { .kind = target->kind, .version = target->version, .content = target->content, .mode = target->mode, .mtime = target->mtime };
   if (target->kind == SK_KIND_NONE)
     return;
+  /* Made open: it gets its mode when what lies in it is there. */
+  if (target->kind == SK_KIND_DIR && item->action != SK_APPLY_META && item->out.mode != target->mode)
+    out->mode = sk_down_dir_mode (folder, target->mode);
   out->size = item->out.size;
   out->ino = item->out.ino;
   out->dev = item->out.dev;
@@ -218,12 +225,12 @@ commit_items (SkSession *session, gpointer data, GError **error)
           if (!sk_tree_done (session->tree, item->move_node->row, item->move_node->generation, &nothing, &stale, error))
             return FALSE;
         }
-      base_of (item, &base);
+      base_of (step->folder, item, &base);
       if (!sk_tree_done (session->tree, item->node->row, item->node->generation, &base, &stale, error))
         return FALSE;
       step->done++;
     }
-  return TRUE;
+  return sk_down_dirs_note_shut (step->down, step->dirs, error);
 }
 
 static void
@@ -284,6 +291,8 @@ report_failure (SkDown *self, SkFlowFolder *folder, SkDownItem *item)
     }
   if (g_error_matches (item->error, SK_ERROR, SK_ERROR_CANCELLED) || g_error_matches (item->error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
     return;
+  if (item->have != NULL && item->missing == 0)
+    g_hash_table_add (self->not_placed, g_memdup2 (&item->node->row, sizeof item->node->row));
   sk_session_raise (self->session, key, "failed-item", folder->row, item->path, "“%s” could not be brought up to date: %s", shown, item->error->message);
   failure = g_new0 (SkDownFailure, 1);
   failure->path = g_steal_pointer (&shown);
@@ -292,12 +301,13 @@ report_failure (SkDown *self, SkFlowFolder *folder, SkDownItem *item)
 }
 
 static guint
-end_step (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
+end_step (SkDown *self, SkFlowFolder *folder, GPtrArray *items, GPtrArray *dirs)
 {
-  Step step = { .down = self, .folder = folder, .items = items };
+  Step step = { .down = self, .folder = folder, .items = items, .dirs = dirs };
   g_autoptr(GError) error = NULL;
 
   sk_test_stage ("write");
+  sk_down_dirs_shut (self, folder, dirs);
   if (!sk_root_barrier (folder->root, &error) || !sk_session_transact (self->session, commit_items, &step, &error))
     {
       g_message ("“%s”: %s", folder->name, error->message);
@@ -326,13 +336,15 @@ static guint
 run_in_order (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
 {
   Step step = { .down = self, .folder = folder, .items = items };
+  g_autoptr(GPtrArray) dirs = NULL;
 
   if (items->len == 0)
     return 0;
   g_atomic_int_inc (&self->steps);
+  dirs = sk_down_dirs_open (self, folder, items);
   sk_down_spawn (self, self->session->disk, run_step, NULL, &step, NULL);
   sk_down_wait (self);
-  return end_step (self, folder, items);
+  return end_step (self, folder, items, dirs);
 }
 
 static void
@@ -349,10 +361,12 @@ static guint
 run_spread (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
 {
   const guint slice = 128;
+  g_autoptr(GPtrArray) dirs = NULL;
 
   if (items->len == 0)
     return 0;
   g_atomic_int_inc (&self->steps);
+  dirs = sk_down_dirs_open (self, folder, items);
   for (guint at = 0; at < items->len; at += slice)
     {
       Step *step = g_new0 (Step, 1);
@@ -365,7 +379,7 @@ run_spread (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
       sk_down_spawn (self, self->session->disk, run_step, NULL, step, step_free);
     }
   sk_down_wait (self);
-  return end_step (self, folder, items);
+  return end_step (self, folder, items, dirs);
 }
 
 static gboolean
@@ -379,6 +393,51 @@ has_room (SkFlowFolder *folder, SkDownItem *item, gint64 *room)
   g_set_error (&item->error, SK_ERROR, SK_ERROR_NO_SPACE, "there is no room for it in “%s” (it has %" G_GUINT64_FORMAT " bytes); free some space, the rest goes on",
                folder->path, item->entry->size);
   return FALSE;
+}
+
+/* Takes out of @items what cannot be placed: for that nothing is fetched. */
+static void
+leave_out_hopeless (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
+{
+  guint kept = 0;
+
+  sk_down_dirs_check (self, folder, items);
+  for (guint i = 0; i < items->len; i++)
+    {
+      SkDownItem *item = items->pdata[i];
+
+      if (item->error != NULL)
+        report_failure (self, folder, item);
+      else
+        items->pdata[kept++] = item;
+    }
+  g_ptr_array_set_size (items, (int) kept);
+}
+
+static guint
+write_group (SkDown *self, SkFlowFolder *folder, GPtrArray *group)
+{
+  guint done;
+
+  leave_out_hopeless (self, folder, group);
+  sk_down_fetch_small (self, folder, group);
+  done = run_spread (self, folder, group);
+  for (guint i = 0; i < group->len; i++)
+    g_clear_pointer (&((SkDownItem *) group->pdata[i])->data, g_ptr_array_unref);
+  g_ptr_array_set_size (group, 0);
+  return done;
+}
+
+static guint
+write_large (SkDown *self, SkFlowFolder *folder, SkDownItem *item)
+{
+  g_autoptr(GPtrArray) one = g_ptr_array_new ();
+
+  g_ptr_array_add (one, item);
+  leave_out_hopeless (self, folder, one);
+  if (one->len > 0)
+    sk_down_fetch_large (self, folder, item);
+  return run_in_order (self, folder, one);
 }
 
 /* Files, small ones in groups through memory, large ones one by one through partial files. */
@@ -397,15 +456,13 @@ write_files (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
 
       if (group->len > 0 && (item == NULL || bytes >= SK_DOWN_GROUP_BYTES || group->len >= SK_DOWN_COMMIT))
         {
-          sk_down_fetch_small (self, folder, group);
-          done += run_spread (self, folder, group);
-          for (guint k = 0; k < group->len; k++)
-            g_clear_pointer (&((SkDownItem *) group->pdata[k])->data, g_ptr_array_unref);
-          g_ptr_array_set_size (group, 0);
+          done += write_group (self, folder, group);
           bytes = 0;
         }
       if (item == NULL || g_cancellable_is_cancelled (self->cancellable))
         break;
+      if (g_hash_table_contains (self->not_placed, &item->node->row))
+        continue;
       if (!has_room (folder, item, &room))
         {
           report_failure (self, folder, item);
@@ -413,11 +470,7 @@ write_files (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
         }
       if (is_large)
         {
-          g_autoptr(GPtrArray) one = g_ptr_array_new ();
-
-          sk_down_fetch_large (self, folder, item);
-          g_ptr_array_add (one, item);
-          done += run_in_order (self, folder, one);
+          done += write_large (self, folder, item);
           continue;
         }
       bytes += item->entry->size;
@@ -452,7 +505,7 @@ by_size (gconstpointer a, gconstpointer b)
 
 typedef struct
 {
-  GPtrArray *dirs, *moves, *files, *links, *removals, *late_files, *late_links, *untouched;
+  GPtrArray *dirs, *moves, *files, *links, *removals, *late_files, *late_links, *dir_modes, *untouched;
 } Stages;
 
 static void
@@ -468,7 +521,7 @@ sort_out (GPtrArray *plan, Stages *stages)
       else if (item->node->target.kind == SK_KIND_NONE)
         g_ptr_array_add (stages->removals, item);
       else if (item->action == SK_APPLY_META)
-        g_ptr_array_add (stages->links, item);
+        g_ptr_array_add (item->node->target.kind == SK_KIND_DIR ? stages->dir_modes : stages->links, item);
       else if (item->move_from != NULL)
         g_ptr_array_add (stages->moves, item);
       else if (item->node->target.kind == SK_KIND_DIR)
@@ -486,13 +539,18 @@ sk_down_carry_out (SkDown *self, SkFlowFolder *folder, GPtrArray *plan)
   Stages stages;
   guint done = 0;
   GPtrArray **each[] = { &stages.dirs, &stages.moves, &stages.files, &stages.links, &stages.removals, &stages.late_files, &stages.late_links,
-                         &stages.untouched };
+                         &stages.dir_modes, &stages.untouched };
 
   for (guint i = 0; i < G_N_ELEMENTS (each); i++)
     *each[i] = g_ptr_array_new ();
   sort_out (plan, &stages);
+  for (guint i = 0; i < plan->len; i++)
+    if (((SkDownItem *) plan->pdata[i])->node->base.kind == SK_KIND_DIR)
+      g_hash_table_insert (self->planned_dirs, &((SkDownItem *) plan->pdata[i])->node->row, plan->pdata[i]);
   g_ptr_array_sort (stages.dirs, by_path);
   g_ptr_array_sort (stages.removals, by_path_backwards);
+  /* A directory that is shut leaves no way to those in it. */
+  g_ptr_array_sort (stages.dir_modes, by_path_backwards);
   g_ptr_array_sort (stages.files, by_size);
   done += run_in_order (self, folder, stages.dirs);
   done += run_in_order (self, folder, stages.moves);
@@ -501,6 +559,8 @@ sk_down_carry_out (SkDown *self, SkFlowFolder *folder, GPtrArray *plan)
   done += run_in_order (self, folder, stages.removals);
   done += write_files (self, folder, stages.late_files);
   done += run_in_order (self, folder, stages.late_links);
+  done += run_in_order (self, folder, stages.dir_modes);
+  g_hash_table_remove_all (self->planned_dirs);
   for (guint i = 0; i < G_N_ELEMENTS (each); i++)
     g_ptr_array_unref (*each[i]);
   return done;

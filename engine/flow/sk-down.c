@@ -289,6 +289,7 @@ apply_all (SkDown *self, const gint64 *folders, guint n)
   sk_config_unref (self->config);
   self->config = sk_session_config (self->session);
   g_hash_table_remove_all (self->bad_packs);
+  g_hash_table_remove_all (self->not_placed);
   g_free (self->trash_batch);
   self->trash_batch = sk_trash_new_batch (sk_clock_wall (self->session->clock));
   for (guint i = 0; i < self->config->folders->len; i++)
@@ -444,6 +445,8 @@ sk_down_new (SkSession *session)
   self->config = sk_session_config (session);
   self->jobs = g_main_context_new ();
   self->bad_packs = g_hash_table_new_full (sk_hash_hash, sk_hash_equal_func, g_free, NULL);
+  self->planned_dirs = g_hash_table_new (g_int64_hash, g_int64_equal);
+  self->not_placed = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
   self->worker = sk_worker_new ("down");
   return self;
 }
@@ -462,6 +465,8 @@ sk_down_free (SkDown *self)
   sk_worker_stop (self->worker);
   g_main_context_unref (self->jobs);
   g_hash_table_unref (self->bad_packs);
+  g_hash_table_unref (self->planned_dirs);
+  g_hash_table_unref (self->not_placed);
   sk_config_unref (self->config);
   g_free (self->trash_batch);
   g_free (self);

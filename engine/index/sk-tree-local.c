@@ -86,6 +86,10 @@ gather_facts (Local *l, SkLocalFacts *facts, GError **error)
             return FALSE;
         }
     }
+  /* A directory that has the target's mode already: this engine gave it, and did not come to note it, or it is what somebody else wants as well. */
+  if (c->kind == SK_KIND_DIR && c->disk.mode != node->base.mode && node->base.kind == SK_KIND_DIR && node->target.kind == SK_KIND_DIR
+      && node->target.version != 0 && c->disk.mode == node->target.mode)
+    facts->content_equals_base = FALSE;
   facts->meta_equals_base = (c->kind == SK_KIND_SYMLINK || c->disk.mode == node->base.mode)
                             && (c->kind == SK_KIND_DIR || c->disk.mtime == node->base.mtime);
   return TRUE;

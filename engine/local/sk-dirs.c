@@ -91,6 +91,22 @@ open_making (SkRoot *root, const char *path, guint32 mode)
   return fd;
 }
 
+gboolean
+sk_target_may_change (SkRoot *root, const char *dir, GError **error)
+{
+  int fd = sk_root_openat (root, dir, O_PATH | O_DIRECTORY), errnum = errno;
+
+  if (fd >= 0)
+    {
+      errnum = faccessat (fd, ".", W_OK | X_OK, AT_EACCESS) == 0 ? 0 : errno;
+      close (fd);
+    }
+  /* What is in the way of a folder is for the change itself to tell. */
+  if (errnum != EACCES && errnum != EPERM && errnum != EROFS)
+    return TRUE;
+  return sk_write_fail (error, root, errnum, "change anything in the folder", dir);
+}
+
 int
 sk_dirs_open (SkRoot *root, const char *path, guint32 mode, GError **error)
 {

@@ -42,6 +42,8 @@ gboolean sk_target_mkdir (SkRoot *root, const char *path, guint32 mode, SkStat *
 /* A new directory in the place of the file or link that is @expected there and goes to the trash, in one step where possible. */
 gboolean sk_target_mkdir_over (SkRoot *root, const char *path, guint32 mode, const SkStat *expected, const char *trash_batch, SkStat *out,
                                GError **error);
+/* FALSE when names in the directory @dir ("" = the root) cannot be changed by this process. One that is not there is no obstacle. */
+gboolean sk_target_may_change (SkRoot *root, const char *dir, GError **error);
 gboolean sk_target_set_meta (SkRoot *root, const char *path, const SkStat *expected, const SkMeta *meta, SkStat *out, GError **error);
 /* Moves what this device has instead of writing it again: RENAME_NOREPLACE (or EXCHANGE over @expected_to). */
 gboolean sk_target_rename(SkRoot *root, const char *from, const SkStat *expected_from, const char *to, const SkStat *expected_to,

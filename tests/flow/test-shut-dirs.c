@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Directories that keep their owner out (no write or search permission): they arrive with their content, and what changes in them arrives as well.
+ * Everything here is done as an ordinary user: for the superuser no directory is shut. */
+#include "sk-fleet-check.h"
+
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NOBODY 65534u
+
+static const char *self_path;
+static gboolean was_root;
+
+static void
+become (uid_t user)
+{
+  if (!was_root)
+    return;
+  g_assert_cmpint (seteuid (0), ==, 0);
+  g_assert_cmpint (seteuid (user), ==, 0);
+  /* Or /proc/self belongs to the superuser. */
+  g_assert_cmpint (prctl (PR_SET_DUMPABLE, 1), ==, 0);
+}
+
+static void
+set_mode (const char *dir, const char *path, mode_t mode)
+{
+  g_autofree char *full = g_build_filename (dir, path, NULL);
+
+  g_assert_cmpint (chmod (full, mode), ==, 0);
+}
+
+static mode_t
+mode_of (const char *dir, const char *path)
+{
+  g_autofree char *full = g_build_filename (dir, path, NULL);
+  struct stat st;
+
+  g_assert_cmpint (lstat (full, &st), ==, 0);
+  return st.st_mode & 07777;
+}
+
+static SkFleet *
+pair (char **a, char **b)
+{
+  SkFleet *fleet = sk_fleet_new (2, FALSE);
+
+  *a = sk_fleet_path (fleet, 0, "f");
+  *b = sk_fleet_path (fleet, 1, "f");
+  sk_fleet_share (fleet, "f");
+  return fleet;
+}
+
+static void
+shut (const char *a)
+{
+  set_mode (a, "p/q", 0500);
+  set_mode (a, "p", 0555);
+}
+
+static void
+open_up (const char *a)
+{
+  set_mode (a, "p", 0755);
+  set_mode (a, "p/q", 0755);
+}
+
+/* p 0555 with x, y, link and q 0500 with z. */
+static SkFleet *
+pair_with_shut (char **a, char **b)
+{
+  SkFleet *fleet = pair (a, b);
+  g_autofree char *link = g_build_filename (*a, "p/link", NULL);
+
+  sk_put_file (*a, "p/x", "one", -1);
+  sk_put_file (*a, "p/y", "two", -1);
+  sk_put_file (*a, "p/q/z", "three", -1);
+  g_assert_cmpint (symlink ("x", link), ==, 0);
+  shut (*a);
+  sk_sync_all (fleet, 2);
+  return fleet;
+}
+
+static void
+test_arrives (void)
+{
+  g_autofree char *a = NULL, *b = NULL;
+  g_autoptr(SkFleet) fleet = pair_with_shut (&a, &b);
+
+  sk_assert_no_issues (fleet, 1);
+  sk_assert_equal_trees (fleet, "f");
+  sk_assert_content (b, "p/q/z", "three");
+  g_assert_cmpuint (mode_of (b, "p"), ==, 0555);
+  g_assert_cmpuint (mode_of (b, "p/q"), ==, 0500);
+  /* And nobody takes anything of it for news. */
+  sk_fleet_settle (fleet, 4);
+  g_assert_cmpuint (mode_of (a, "p"), ==, 0555);
+}
+
+static void
+test_not_even_searched (void)
+{
+  g_autofree char *a = NULL, *b = NULL;
+  g_autoptr(SkFleet) fleet = pair (&a, &b);
+
+  sk_put_file (a, "p/q/z", "three", -1);
+  sk_sync_all (fleet, 2);
+  sk_put_file (a, "p/q/z", "changed", -1);
+  sk_put_file (a, "p/new", "new", -1);
+  sk_sync (fleet, 0);
+  set_mode (a, "p/q", 0400);
+  set_mode (a, "p", 0400);
+  sk_sync_all (fleet, 2);
+  g_assert_cmpuint (mode_of (b, "p"), ==, 0400);
+  set_mode (b, "p", 0700);
+  g_assert_cmpuint (mode_of (b, "p/q"), ==, 0755);   /* nobody could see that any more */
+  sk_assert_content (b, "p/q/z", "changed");
+  sk_assert_content (b, "p/new", "new");
+}
+
+static void
+test_later_changes (void)
+{
+  g_autofree char *a = NULL, *b = NULL;
+  g_autoptr(SkFleet) fleet = pair_with_shut (&a, &b);
+
+  open_up (a);
+  sk_put_file (a, "p/x", "one, edited", -1);
+  sk_put_file (a, "p/q/new", "a new one", -1);
+  sk_put_file (a, "p/r/s/t", "deeper", -1);
+  sk_unlink (a, "p/y");
+  sk_rename (a, "p/q/z", "moved out");
+  set_mode (a, "p/r", 0111);
+  shut (a);
+  set_mode (a, "p/r", 0555);
+  sk_sync_all (fleet, 2);
+  sk_assert_no_issues (fleet, 1);
+  sk_assert_equal_trees (fleet, "f");
+  sk_assert_content (b, "p/x", "one, edited");
+  sk_assert_content (b, "p/r/s/t", "deeper");
+  sk_assert_content (b, "moved out", "three");
+  g_assert_true (sk_in_trash (b, "p/x", "one"));
+  g_assert_true (sk_in_trash (b, "p/y", "two"));
+  g_assert_cmpuint (mode_of (b, "p"), ==, 0555);
+  g_assert_cmpuint (mode_of (b, "p/q"), ==, 0500);
+  /* The whole of it goes. */
+  open_up (a);
+  set_mode (a, "p/r", 0755);
+  {
+    static const char *const files[] = { "p/x", "p/link", "p/q/new", "p/r/s/t" }, *const dirs[] = { "p/r/s", "p/r", "p/q", "p" };
+
+    for (guint i = 0; i < G_N_ELEMENTS (files); i++)
+      sk_unlink (a, files[i]);
+    for (guint i = 0; i < G_N_ELEMENTS (dirs); i++)
+      {
+        g_autofree char *full = g_build_filename (a, dirs[i], NULL);
+
+        g_assert_cmpint (rmdir (full), ==, 0);
+      }
+  }
+  sk_sync_all (fleet, 2);
+  g_assert_false (sk_there (b, "p"));
+  sk_assert_equal_trees (fleet, "f");
+}
+
+/* Made open and shut by the same pass as what lies in it changes. */
+static void
+test_modes_and_content_together (void)
+{
+  g_autofree char *a = NULL, *b = NULL;
+  g_autoptr(SkFleet) fleet = pair (&a, &b);
+
+  sk_put_file (a, "p/x", "one", -1);
+  sk_sync_all (fleet, 2);
+  sk_put_file (a, "p/x", "edited", -1);
+  set_mode (a, "p", 0555);
+  sk_sync_all (fleet, 2);
+  sk_assert_equal_trees (fleet, "f");
+  set_mode (a, "p", 0755);
+  sk_put_file (a, "p/x", "edited again", -1);
+  sk_sync_all (fleet, 2);
+  sk_assert_equal_trees (fleet, "f");
+  g_assert_cmpuint (mode_of (b, "p"), ==, 0755);
+}
+
+/* --- a kill while it is open --- */
+
+static int
+run_child (const char *home)
+{
+  SkSessionOptions options = { .home = home };
+  g_autoptr(GError) error = NULL;
+  SkSession *session = sk_session_open (&options, &error);
+  g_autoptr(GVariant) report = NULL;
+
+  g_assert_no_error (error);
+  report = sk_session_command (session, "sync", NULL, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  sk_session_close (session);
+  return 0;
+}
+
+/* TRUE when it was killed. */
+static gboolean
+sync_and_die (SkFleet *fleet, guint i, const char *stage)
+{
+  g_autofree char *home = sk_fleet_home (fleet, i);
+  const char *argv[] = { self_path, "--child", home, NULL };
+  g_auto(GStrv) environment = g_environ_setenv (g_get_environ (), "SKERRY_TEST_KILL_AT", stage, TRUE);
+  g_autoptr(GError) error = NULL;
+  int status;
+
+  sk_fleet_close (fleet, i);
+  g_spawn_sync (NULL, (char **) argv, environment, G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL, NULL, &status, &error);
+  g_assert_no_error (error);
+  g_assert_true ((WIFEXITED (status) && WEXITSTATUS (status) == 0) || (WIFSIGNALED (status) && WTERMSIG (status) == SIGKILL));
+  sk_fleet_open (fleet, i);
+  return WIFSIGNALED (status);
+}
+
+static void
+test_killed (void)
+{
+  g_autofree char *a = NULL, *b = NULL;
+  g_autoptr(SkFleet) fleet = NULL;
+  guint kills = 0, open = 0;
+
+  if (access (self_path, X_OK) != 0)
+    {
+      g_test_skip ("this program cannot be started by an ordinary user");
+      return;
+    }
+  fleet = pair_with_shut (&a, &b);
+  for (guint i = 1; i <= 12; i++)
+    {
+      g_autofree char *stage = g_strdup_printf ("%s:%u", i % 2 == 0 ? "write" : "rename", (i + 1) / 2);
+      g_autofree char *text = g_strdup_printf ("text %u", i);
+      g_autofree char *name = g_strdup_printf ("p/new %u/in it", i);
+
+      open_up (a);
+      sk_put_file (a, "p/x", text, -1);
+      sk_put_file (a, name, text, -1);
+      shut (a);
+      sk_sync (fleet, 0);
+      kills += sync_and_die (fleet, 1, stage);
+      open += mode_of (b, "p") != 0555;
+      sk_sync_all (fleet, 2);
+      sk_assert_equal_trees (fleet, "f");
+      g_assert_cmpuint (mode_of (a, "p"), ==, 0555);
+      g_assert_cmpuint (mode_of (a, "p/q"), ==, 0500);
+    }
+  g_test_message ("%u kills, %u of them with an open directory", kills, open);
+  g_assert_cmpuint (kills, >=, 6);
+  g_assert_cmpuint (open, >=, 2);
+}
+
+/* --- where it cannot be opened --- */
+
+static guint64
+chunks_fetched (SkFleet *fleet, guint i)
+{
+  g_autoptr(GVariant) report = sk_fleet_sync (fleet, i);
+  g_autoptr(GVariant) chunks = g_variant_lookup_value (report, "chunks", G_VARIANT_TYPE_VARDICT);
+  guint64 n = 0;
+
+  g_assert_true (g_variant_lookup (chunks, "storage", "t", &n));
+  return n;
+}
+
+/* What cannot be placed is not fetched, and by no means again and again. */
+static void
+test_foreign_directory (void)
+{
+  g_autofree char *a = NULL, *b = NULL, *text = NULL, *theirs = NULL;
+  g_autofree char *noise = g_malloc (3 << 20);
+  g_autoptr(SkFleet) fleet = NULL;
+
+  if (!was_root)
+    {
+      g_test_skip ("only the superuser can give a directory away");
+      return;
+    }
+  fleet = pair (&a, &b);
+  sk_put_file (a, "p/x", "one", -1);
+  sk_sync_all (fleet, 2);
+  theirs = g_build_filename (b, "p", NULL);
+  become (0);
+  g_assert_cmpint (chown (theirs, 0, 0), ==, 0);
+  become (NOBODY);
+  for (gsize i = 0; i < 3 << 20; i++)
+    noise[i] = (char) g_random_int ();
+  sk_put_file (a, "p/big", noise, 3 << 20);
+  sk_put_file (a, "elsewhere", "arrives", -1);
+  sk_sync (fleet, 0);
+  g_assert_cmpuint (chunks_fetched (fleet, 1), ==, 1);
+  sk_assert_content (b, "elsewhere", "arrives");
+  g_assert_cmpuint (sk_issue (fleet, 1, "failed-item", &text), !=, 0);
+  g_assert_nonnull (strstr (text, "permission denied"));
+  g_assert_cmpuint (chunks_fetched (fleet, 1), ==, 0);
+  become (0);
+  g_assert_cmpint (chown (theirs, NOBODY, NOBODY), ==, 0);
+  become (NOBODY);
+  sk_sync_all (fleet, 1);
+  sk_assert_no_issues (fleet, 1);
+  sk_assert_equal_trees (fleet, "f");
+}
+
+int
+main (int argc, char **argv)
+{
+  self_path = argv[0];
+  was_root = getuid () == 0;
+  if (argc == 3 && g_str_equal (argv[1], "--child"))
+    return run_child (argv[2]);
+  g_test_init (&argc, &argv, NULL);
+  become (NOBODY);
+  g_test_add_func ("/shut-dirs/sit-B082/arrives", test_arrives);
+  g_test_add_func ("/shut-dirs/sit-B082/not-even-searched", test_not_even_searched);
+  g_test_add_func ("/shut-dirs/sit-B082/later-changes", test_later_changes);
+  g_test_add_func ("/shut-dirs/sit-B082/modes-and-content-together", test_modes_and_content_together);
+  g_test_add_func ("/shut-dirs/sit-B082/killed-while-open", test_killed);
+  g_test_add_func ("/shut-dirs/sit-B082/foreign-directory", test_foreign_directory);
+  return g_test_run ();
+}
