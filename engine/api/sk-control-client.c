@@ -7,8 +7,95 @@
 
 #include <gio/gunixsocketaddress.h>
 
+#include "sk-test-hooks.h"
+
 /* How long the answer to a cancelled command is awaited. */
 #define CANCEL_SECONDS 30
+/* An engine that gives no sign of life for so long is stopped or hangs: an answer, a report of progress, or the answer to a ping,
+ * which is given by a thread that has nothing else to do, however long a command takes. */
+#define SILENCE_SECONDS 10
+
+static guint
+silence_seconds (void)
+{
+#if SK_TEST_HOOKS
+  const char *seconds = g_getenv ("SKERRY_TEST_SILENCE");
+
+  if (seconds != NULL)
+    return (guint) g_ascii_strtoull (seconds, NULL, 10);
+#endif
+  return SILENCE_SECONDS;
+}
+
+static gboolean
+fail_silent (GSocket *socket, GError **error)
+{
+  g_autoptr(GCredentials) credentials = g_socket_get_credentials (socket, NULL);
+  pid_t pid = credentials != NULL ? g_credentials_get_unix_pid (credentials, NULL) : -1;
+
+  if (pid <= 0)
+    return sk_fail (error, SK_ERROR_BUSY, "The engine of this home does not answer: its process is stopped or hangs");
+  return sk_fail (error, SK_ERROR_BUSY, "The engine of this home (process %d) does not answer: it is stopped or hangs. 'kill -CONT %d' lets a stopped "
+                  "one go on; 'kill %d', and 'kill -KILL %d' if that does not help, ends it: nothing is lost by that", (int) pid, (int) pid, (int) pid, (int) pid);
+}
+
+/* --- a blocking call with a limit --- */
+
+typedef struct
+{
+  GMutex lock;
+  GCond changed;
+  gboolean done, struck;
+  GCancellable *cancellable;
+} Deadline;
+
+static gpointer
+run_deadline (gpointer data)
+{
+  Deadline *self = data;
+  gint64 end = g_get_monotonic_time () + silence_seconds () * G_USEC_PER_SEC;
+
+  g_mutex_lock (&self->lock);
+  while (!self->done && !self->struck)
+    self->struck = !g_cond_wait_until (&self->changed, &self->lock, end);
+  g_mutex_unlock (&self->lock);
+  if (self->struck)
+    g_cancellable_cancel (self->cancellable);
+  return NULL;
+}
+
+static void
+pass_on_cancel (GCancellable *cancellable, gpointer other)
+{
+  g_cancellable_cancel (other);
+}
+
+/* As g_dbus_connection_new_sync, which waits for ever for the first words of a process that is stopped. */
+static GDBusConnection *
+greet (GSocketConnection *stream, GCancellable *cancellable, gboolean *silent, GError **error)
+{
+  Deadline deadline = { .cancellable = g_cancellable_new () };
+  gulong handler = cancellable != NULL ? g_cancellable_connect (cancellable, G_CALLBACK (pass_on_cancel), deadline.cancellable, NULL) : 0;
+  GDBusConnection *connection;
+  GThread *thread;
+
+  g_mutex_init (&deadline.lock);
+  g_cond_init (&deadline.changed);
+  thread = g_thread_new ("deadline", run_deadline, &deadline);
+  connection = g_dbus_connection_new_sync (G_IO_STREAM (stream), NULL, G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT, NULL, deadline.cancellable, error);
+  g_mutex_lock (&deadline.lock);
+  deadline.done = TRUE;
+  g_cond_signal (&deadline.changed);
+  g_mutex_unlock (&deadline.lock);
+  g_thread_join (thread);
+  *silent = connection == NULL && deadline.struck;
+  if (cancellable != NULL)
+    g_cancellable_disconnect (cancellable, handler);
+  g_object_unref (deadline.cancellable);
+  g_cond_clear (&deadline.changed);
+  g_mutex_clear (&deadline.lock);
+  return connection;
+}
 
 /* --- connecting --- */
 
@@ -56,6 +143,7 @@ sk_control_connect (const char *home, GCancellable *cancellable, GError **error)
   g_autoptr(GSocketConnection) stream = NULL;
   g_autoptr(GError) local = NULL;
   GDBusConnection *connection;
+  gboolean silent;
   int dir = open (home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
   sk_control_register_errors ();
@@ -66,12 +154,12 @@ sk_control_connect (const char *home, GCancellable *cancellable, GError **error)
   close (dir);
   if (stream == NULL)
     return NULL;
-  connection = g_dbus_connection_new_sync (G_IO_STREAM (stream), NULL,
-                                           G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT, NULL,
-                                           cancellable, &local);
+  connection = greet (stream, cancellable, &silent, &local);
   /* The engine ended between accepting and answering: the same as nobody there. */
   if (connection == NULL && g_cancellable_is_cancelled (cancellable))
     sk_fail (error, SK_ERROR_CANCELLED, "Cancelled");
+  else if (silent)
+    fail_silent (g_socket_connection_get_socket (stream), error);
   else if (connection == NULL)
     g_debug ("The control socket did not answer: %s", local->message);
   return connection;
@@ -89,6 +177,10 @@ typedef struct
   GError *error;
   gboolean done;
   gboolean gave_up;
+  gboolean silent;
+  GCancellable *abandon;
+  guint pings;                   /* not answered yet */
+  gint64 alive_at;               /* monotonic µs: the last sign of life */
 } Wait;
 
 static void
@@ -101,6 +193,7 @@ on_progress (GDBusConnection *connection, const char *sender, const char *path,
 
   if (!g_variant_is_of_type (parameters, G_VARIANT_TYPE ("(ua{sv})")))
     return;
+  wait->alive_at = g_get_monotonic_time ();
   g_variant_get (parameters, "(u@a{sv})", &serial, &progress);
   if (serial == wait->serial && !wait->done)
     wait->progress (progress, wait->user_data);
@@ -114,6 +207,35 @@ on_reply (GObject *source, GAsyncResult *result, gpointer user_data)
   wait->reply = g_dbus_connection_send_message_with_reply_finish (G_DBUS_CONNECTION (source),
                                                                   result, &wait->error);
   wait->done = TRUE;
+}
+
+static void
+on_pong (GObject *source, GAsyncResult *result, gpointer user_data)
+{
+  Wait *wait = user_data;
+  g_autoptr(GError) error = NULL;
+  g_autoptr(GVariant) pong = g_dbus_connection_call_finish (G_DBUS_CONNECTION (source), result, &error);
+
+  wait->pings--;
+  /* A refusal is an answer as well. */
+  if (pong != NULL || g_dbus_error_is_remote_error (error))
+    wait->alive_at = g_get_monotonic_time ();
+}
+
+static gboolean
+on_tick (gpointer user_data)
+{
+  Wait *wait = user_data;
+
+  if (g_get_monotonic_time () - wait->alive_at >= silence_seconds () * G_USEC_PER_SEC && wait->pings > 0)
+    wait->silent = TRUE;
+  else if (wait->pings == 0)
+    {
+      wait->pings++;
+      g_dbus_connection_call (wait->connection, NULL, SK_CONTROL_PATH, "org.freedesktop.DBus.Peer", "Ping", NULL, NULL, G_DBUS_CALL_FLAGS_NONE,
+                              G_MAXINT, wait->abandon, on_pong, wait);
+    }
+  return G_SOURCE_CONTINUE;
 }
 
 static gboolean
@@ -149,13 +271,16 @@ wait_for_reply (Wait *wait, GMainContext *context, GCancellable *cancellable)
 {
   g_autoptr(GSource) cancel = NULL;
   g_autoptr(GSource) limit = NULL;
+  g_autoptr(GSource) tick = g_timeout_source_new (MAX (silence_seconds () * 1000 / 4, 250));
 
+  wait->alive_at = g_get_monotonic_time ();
+  attach (tick, context, on_tick, wait);
   if (cancellable != NULL)
     {
       cancel = g_cancellable_source_new (cancellable);
       attach (cancel, context, G_SOURCE_FUNC (on_cancelled), wait);
     }
-  while (!wait->done && !wait->gave_up)
+  while (!wait->done && !wait->gave_up && !wait->silent)
     {
       g_main_context_iteration (context, TRUE);
       if (cancellable != NULL && limit == NULL && g_cancellable_is_cancelled (cancellable))
@@ -164,6 +289,7 @@ wait_for_reply (Wait *wait, GMainContext *context, GCancellable *cancellable)
           attach (limit, context, on_cancel_limit, wait);
         }
     }
+  g_source_destroy (tick);
   if (cancel != NULL)
     g_source_destroy (cancel);
   if (limit != NULL)
@@ -177,6 +303,11 @@ take_reply (Wait *wait, GError **error)
   GVariant *body;
   GVariant *reply = NULL;
 
+  if (wait->silent)
+    {
+      fail_silent (g_socket_connection_get_socket (G_SOCKET_CONNECTION (g_dbus_connection_get_stream (wait->connection))), error);
+      return NULL;
+    }
   if (wait->gave_up)
     {
       sk_fail (error, SK_ERROR_CANCELLED, "Cancelled; the engine has not yet answered");
@@ -222,7 +353,7 @@ sk_control_call (GDBusConnection *connection, const char *name, GVariant *args,
       = g_variant_ref_sink (args != NULL ? args : g_variant_new ("a{sv}", NULL));
   g_autoptr(GDBusMessage) message = build_call (name, owned);
   g_autoptr(GCancellable) abandon = g_cancellable_new ();
-  Wait wait = { .connection = connection, .progress = progress, .user_data = user_data };
+  Wait wait = { .connection = connection, .progress = progress, .user_data = user_data, .abandon = abandon };
   GVariant *reply;
   guint subscription = 0;
 
@@ -234,13 +365,18 @@ sk_control_call (GDBusConnection *connection, const char *name, GVariant *args,
   g_dbus_connection_send_message_with_reply (connection, message, G_DBUS_SEND_MESSAGE_FLAGS_NONE,
                                              G_MAXINT, &wait.serial, abandon, on_reply, &wait);
   wait_for_reply (&wait, context, cancellable);
-  if (!wait.done)
+  if (wait.done)
+    wait.silent = wait.gave_up = FALSE;
+  if (!wait.done || wait.pings > 0)
     {
-      /* The callback must not find a stack frame that is gone. */
+      gboolean answered = wait.done;
+
+      /* No callback may find a stack frame that is gone. */
       g_cancellable_cancel (abandon);
-      while (!wait.done)
+      while (!wait.done || wait.pings > 0)
         g_main_context_iteration (context, TRUE);
-      g_clear_error (&wait.error);
+      if (!answered)
+        g_clear_error (&wait.error);
     }
   if (subscription != 0)
     g_dbus_connection_signal_unsubscribe (connection, subscription);

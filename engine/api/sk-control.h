@@ -19,10 +19,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkControl, sk_control_free)
 /* The session has a new report: it is sent to every connection that asked for one. Any thread,
  * but not while sk_control_free runs. */
 void sk_control_report_changed (SkControl *self);
-/* Client side, blocking: NULL without error when no engine runs on this home. */
+/* Client side, blocking: NULL without error when no engine runs on this home. BUSY as below. */
 GDBusConnection *sk_control_connect (const char *home, GCancellable *cancellable, GError **error);
 /* Blocks until the answer; iterates a context of its own. A cancelled call is cancelled in the
- * engine as well and its answer awaited for a while. IO: the engine ended meanwhile. */
+ * engine as well and its answer awaited for a while. IO: the engine ended meanwhile. BUSY: it gives no
+ * sign of life any more; the message names its process. */
 GVariant *sk_control_call (GDBusConnection *connection, const char *name, GVariant *args, SkProgressFunc progress, gpointer user_data,
                            GCancellable *cancellable, GError **error);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sk-control.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <glib/gstdio.h>
@@ -413,11 +415,96 @@ test_hostile (Fixture *f, gconstpointer data)
   g_assert_no_error (error);
 }
 
+/* --- an engine that says nothing --- */
+
+static const char *self_path;
+
+/* The engine is a process of its own: this program, started again. It ends when its input does. */
+static int
+run_engine (const char *home)
+{
+  g_autoptr(GError) error = NULL;
+  SkClient *server = open_client (home, SK_CLIENT_WATCH | SK_CLIENT_SERVE, &error);
+  char end;
+
+  g_assert_no_error (error);
+  fake_reply ("vault.show", "{'name': <'v'>}");
+  fake_reply ("slow", "{'took': <'long'>}");
+  fake_block ("slow");
+  g_assert_cmpint (write (STDOUT_FILENO, "!", 1), ==, 1);
+  g_assert_cmpint (read (STDIN_FILENO, &end, 1), ==, 1);      /* "slow" is being waited for */
+  g_usleep (3 * G_USEC_PER_SEC);
+  fake_release ("slow");
+  while (read (STDIN_FILENO, &end, 1) > 0)
+    ;
+  sk_client_close (server);
+  return 0;
+}
+
+static void
+assert_names_process (const GError *error, GPid pid)
+{
+  g_autofree char *named = g_strdup_printf ("(process %d)", (int) pid), *help = g_strdup_printf ("kill -CONT %d", (int) pid);
+
+  g_assert_error (error, SK_ERROR, SK_ERROR_BUSY);
+  g_assert_nonnull (strstr (error->message, named));
+  g_assert_nonnull (strstr (error->message, help));
+}
+
+static void
+test_stopped (void)
+{
+  g_autofree char *dir = g_dir_make_tmp ("skerry-control-XXXXXX", NULL), *home = g_build_filename (dir, "home", NULL);
+  const char *argv[] = { self_path, "--engine", home, NULL };
+  g_autoptr(GDBusConnection) connection = NULL;
+  g_autoptr(GError) error = NULL;
+  gint64 begin;
+  GPid pid;
+  int in, out, status;
+  char ready;
+
+  g_setenv ("SKERRY_TEST_SILENCE", "1", TRUE);
+  g_spawn_async_with_pipes (NULL, (char **) argv, NULL, G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, &pid, &in, &out, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_cmpint (read (out, &ready, 1), ==, 1);
+  connection = sk_control_connect (home, NULL, &error);
+  g_assert_no_error (error);
+  assert_reply (connection, "vault.show", NULL, "{'name': <'v'>}");
+  /* A command that says nothing for long is not cut off. */
+  g_assert_cmpint (write (in, "s", 1), ==, 1);
+  begin = g_get_monotonic_time ();
+  assert_reply (connection, "slow", NULL, "{'took': <'long'>}");
+  g_assert_cmpint (g_get_monotonic_time () - begin, >=, 2 * G_USEC_PER_SEC);
+
+  g_assert_cmpint (kill (pid, SIGSTOP), ==, 0);
+  begin = g_get_monotonic_time ();
+  g_assert_null (sk_control_call (connection, "vault.show", NULL, NULL, NULL, NULL, &error));
+  assert_names_process (error, pid);
+  g_clear_error (&error);
+  g_assert_null (sk_control_connect (home, NULL, &error));
+  assert_names_process (error, pid);
+  g_clear_error (&error);
+  g_assert_cmpint (g_get_monotonic_time () - begin, <, 6 * G_USEC_PER_SEC);
+  /* And it goes on when the process does. */
+  g_assert_cmpint (kill (pid, SIGCONT), ==, 0);
+  assert_reply (connection, "vault.show", NULL, "{'name': <'v'>}");
+  g_clear_object (&connection);
+  close (in);
+  g_assert_cmpint (waitpid (pid, &status, 0), ==, pid);
+  g_assert_cmpint (status, ==, 0);
+  close (out);
+  g_unsetenv ("SKERRY_TEST_SILENCE");
+  remove_tree (dir);
+}
+
 #define ADD(path, data, func) g_test_add (path, Fixture, data, set_up, func, tear_down)
 
 int
 main (int argc, char **argv)
 {
+  self_path = argv[0];
+  if (argc == 3 && g_str_equal (argv[1], "--engine"))
+    return run_engine (argv[2]);
   g_test_init (&argc, &argv, NULL);
   g_assert_true (sk_crypto_init (NULL));
   ADD ("/control/call", NULL, test_call);
@@ -433,5 +520,6 @@ main (int argc, char **argv)
   ADD ("/control/authentication", NULL, test_authentication);
   ADD ("/control/hostile", NULL, test_hostile);
   g_test_add_func ("/control/stale-socket", test_stale);
+  g_test_add_func ("/control/stopped-engine-is-named", test_stopped);
   return g_test_run ();
 }
