@@ -71,6 +71,7 @@ static const Word vias[] = {
 static const Word issues[] = {
   { "conflict", N_("Changed in two places") },
   { "failed-item", N_("A file is left behind") },
+  { "folder-copy", N_("A folder is there twice") },
   { "folder-missing", N_("A folder is not where it was") },
   { "home", N_("The state of this device was damaged") },
   { "ignore-rules", N_("The rules of a folder cannot be read") },

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "sk-command.h"
+#include "sk-known-root.h"
 #include "sk-options.h"
 #include "sk-place.h"
 #include "sk-report.h"
@@ -15,6 +16,7 @@ typedef struct
   const char *const *only;
   SkRootNumbers numbers;
   GPtrArray *paths;              /* roots and storages that are attached already */
+  gboolean marked;               /* before it was prepared */
 } AttachCall;
 
 static gboolean
@@ -47,7 +49,27 @@ attach_folder (SkSession *session, gpointer data, GError **error)
          && sk_index_folder_set_first_contact (session->index, call->row, TRUE, error);
 }
 
-/* The directory, checked and prepared: not inside another root, marker written. */
+/* A copy of a root that is attached here is told by name. */
+static gboolean
+check_marker (SkCommand *self, SkRoot *root, const SkId *folder, GError **error)
+{
+  g_autoptr(SkConfig) config = sk_session_config (self->session);
+  SkId there;
+
+  if (!sk_root_marker (root, &there) || sk_id_equal (&there, folder))
+    return TRUE;
+  for (guint i = 0; i < config->folders->len; i++)
+    {
+      SkFlowFolder *other = config->folders->pdata[i];
+
+      if (sk_id_equal (&there, &other->id))
+        return sk_fail (error, SK_ERROR_EXISTS, "“%s” carries the marker of the folder “%s”, which is attached at “%s”: it is a copy of it. To make it a "
+                        "folder of its own, remove .skerry from it first", sk_root_path (root), other->name, other->path);
+    }
+  return TRUE;                   /* sk_root_prepare refuses it */
+}
+
+/* The directory, checked and prepared: not inside another root, in use by nobody, marker written. Nothing is touched when it is refused. */
 static SkRoot *
 prepare_root (SkCommand *self, const char *path, const SkId *folder, AttachCall *attach, char **warning, GError **error)
 {
@@ -67,13 +89,28 @@ prepare_root (SkCommand *self, const char *path, const SkId *folder, AttachCall 
   if (!sk_root_acceptable (path, (const char *const *) paths->pdata, error))
     return NULL;
   root = sk_root_open (path, error);
-  if (root == NULL || !sk_root_prepare (root, folder, error))
+  if (root == NULL || !check_marker (self, root, folder, error) || !sk_known_root_claim (self->session, root, error))
     return NULL;
+  attach->marked = sk_root_marker (root, &(SkId) { 0 });
+  if (!sk_root_prepare (root, folder, error))
+    {
+      (void) sk_command_reload (self, NULL);     /* the lock ends */
+      return NULL;
+    }
   *warning = sk_root_warning (root);
   sk_root_numbers (root, &attach->numbers);
   attach->path = g_canonicalize_filename (path, NULL);
   attach->paths = NULL;
   return g_steal_pointer (&root);
+}
+
+/* It was not attached after all: its marker would keep the directory from every other folder, its lock from every other engine. */
+static void
+give_back (SkCommand *self, SkRoot *root, const AttachCall *attach)
+{
+  if (!attach->marked)
+    (void) sk_root_release (root, NULL);
+  (void) sk_command_reload (self, NULL);
 }
 
 static GVariant *
@@ -138,8 +175,7 @@ sk_cmd_folder_add (SkCommand *self, GError **error)
   attach.id = &id;
   if (!sk_command_append (self, records, attach_folder, &attach, error))
     {
-      /* Its marker would keep the directory from every other folder. */
-      (void) sk_root_release (root, NULL);
+      give_back (self, root, &attach);
       return NULL;
     }
   if (!sk_command_reload (self, error))
@@ -190,7 +226,12 @@ sk_cmd_folder_attach (SkCommand *self, GError **error)
     return NULL;
   attach.row = row->row;
   attach.only = (const char *const *) only;
-  if (!sk_command_append (self, none, attach_folder, &attach, error) || !sk_command_reload (self, error))
+  if (!sk_command_append (self, none, attach_folder, &attach, error))
+    {
+      give_back (self, root, &attach);
+      return NULL;
+    }
+  if (!sk_command_reload (self, error))
     return NULL;
   sk_down_poll (self->session->down);
   return folder_reply (&row->id, row->name, attach.path, warning);
@@ -202,11 +243,44 @@ detach_folder (SkSession *session, gpointer data, GError **error)
   return sk_index_folder_detach (session->index, ((SkFolderRow *) data)->row, error);
 }
 
+typedef struct { gint64 folder; GPtrArray *keys; } IssuesCall;
+
+/* Index thread. */
+static gboolean
+list_issues (SkSession *session, gpointer data, GError **error)
+{
+  IssuesCall *call = data;
+  g_autoptr(GPtrArray) issues = sk_index_issues (session->index, error);
+
+  for (guint i = 0; issues != NULL && i < issues->len; i++)
+    {
+      const SkIssueRow *issue = issues->pdata[i];
+
+      /* What others removed waits for an answer wherever the folder is. */
+      if (issue->folder == call->folder && !g_str_has_prefix (issue->key, "mass-change-in:"))
+        g_ptr_array_add (call->keys, g_strdup (issue->key));
+    }
+  return issues != NULL;
+}
+
+/* Nothing is to be done any more about what was wrong with it on this disk. */
+static void
+settle_issues (SkSession *session, gint64 folder)
+{
+  g_autoptr(GPtrArray) keys = g_ptr_array_new_with_free_func (g_free);
+  IssuesCall call = { .folder = folder, .keys = keys };
+
+  (void) sk_session_index (session, list_issues, &call, NULL);
+  for (guint i = 0; i < keys->len; i++)
+    sk_session_settle_issue (session, keys->pdata[i]);
+}
+
 GVariant *
 sk_cmd_folder_detach (SkCommand *self, GError **error)
 {
   g_autoptr(SkFolderRow) row = sk_command_folder (self, sk_args_string (self->args, "name", ""), error);
   g_autoptr(SkRoot) root = NULL;
+  SkId marked;
 
   if (row == NULL)
     return NULL;
@@ -218,10 +292,12 @@ sk_cmd_folder_detach (SkCommand *self, GError **error)
   if (!sk_session_transact (self->session, detach_folder, row, error))
     return NULL;
   root = sk_root_open (row->path, NULL);
-  if (root != NULL)
+  /* The marker of another folder, whose root was moved or copied here, is that one's. */
+  if (root != NULL && sk_root_marker (root, &marked) && sk_id_equal (&marked, &row->id))
     (void) sk_root_release (root, NULL);
   if (!sk_command_reload (self, error))
     return NULL;
+  settle_issues (self->session, row->row);
   return folder_reply (&row->id, row->name, row->path, NULL);
 }
 

@@ -103,6 +103,8 @@ sk_cmd_resolve (SkCommand *self, GError **error)
     sk_up_decide_local (self->session->up, call.found->folder, yes);
   else if (g_str_equal (call.found->kind, "folder-missing") && yes)
     ok = sk_known_root_accept (self->session, call.found->folder, error);
+  else if (g_str_equal (call.found->kind, "folder-copy") && yes)
+    ok = sk_known_root_accept_copy (self->session, call.found->folder, error);
   else if (g_str_equal (choice, "retry"))
     sk_session_settle_issue (self->session, call.found->key);
   else

@@ -185,7 +185,6 @@ add_folders (SkSession *session, SkConfig *config, SkConfig *old, GPtrArray *row
   for (guint i = 0; i < rows->len; i++)
     {
       SkFolderRow *row = rows->pdata[i];
-      g_autofree char *key = g_strdup_printf ("folder-missing:%" G_GINT64_FORMAT, row->row);
       SkFlowFolder *folder;
 
       if (row->deleted || row->path == NULL)
@@ -199,11 +198,35 @@ add_folders (SkSession *session, SkConfig *config, SkConfig *old, GPtrArray *row
       folder->only = g_strdupv (row->only);
       folder->storages = placement (config, row);
       folder->root = sk_known_root (session, row, old != NULL ? sk_config_folder (old, row->row) : NULL, &folder->why);
-      if (folder->root == NULL)
-        sk_session_raise (session, key, "folder-missing", row->row, NULL, "%s", folder->why);
-      else
-        sk_session_settle_issue (session, key);
       g_ptr_array_add (config->folders, folder);
+    }
+}
+
+/* What cannot be used, and why; when all roots are known. */
+static void
+tell_roots (SkSession *session, SkConfig *config)
+{
+  for (guint i = 0; i < config->folders->len; i++)
+    {
+      SkFlowFolder *folder = config->folders->pdata[i], *original = sk_known_root_original (config, folder);
+      g_autofree char *missing = g_strdup_printf ("folder-missing:%" G_GINT64_FORMAT, folder->row);
+      g_autofree char *copy = g_strdup_printf ("folder-copy:%" G_GINT64_FORMAT, folder->row);
+
+      if (original != NULL)
+        {
+          folder->copied = original->copied = TRUE;
+          sk_session_settle_issue (session, missing);
+          sk_session_raise (session, copy, "folder-copy", folder->row, NULL,
+                            "“%s” (folder “%s”) carries the marker of “%s” at “%s”: one is a copy of the other. “%s” is not synced and nothing that is "
+                            "missing in either is removed elsewhere. Put the right one back or detach “%s”; or 'accept': what is there is “%s” from "
+                            "now on", folder->path, folder->name, original->name, original->path, folder->name, folder->name, folder->name);
+          continue;
+        }
+      sk_session_settle_issue (session, copy);
+      if (folder->root == NULL)
+        sk_session_raise (session, missing, "folder-missing", folder->row, NULL, "%s", folder->why);
+      else
+        sk_session_settle_issue (session, missing);
     }
 }
 
@@ -237,6 +260,8 @@ reload (SkSession *self, GError **error)
   config = config_new (old->keys, members);
   add_storages (self, config, old, rows.storages, rows.tunings);
   add_folders (self, config, old, rows.folders);
+  tell_roots (self, config);
+  sk_known_root_release (self, config);
   g_mutex_lock (&self->lock);
   sk_config_unref (self->config);
   self->config = sk_config_ref (config);

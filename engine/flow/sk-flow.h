@@ -39,6 +39,7 @@ typedef struct
   char **only;
   SkRoot *root;                  /* NULL: unavailable, see @why */
   char *why;
+  gboolean copied;               /* another root carries the marker of this folder, or this one's root that of another: nothing is taken as removed */
   GArray *storages;              /* gint64 rows; placement: never empty unless the vault has no storage here */
 } SkFlowFolder;
 

@@ -147,17 +147,23 @@ unlock_root (gpointer fd)
   close (GPOINTER_TO_INT (fd));
 }
 
-/* Two engines on one directory would take each other's work for the person's. The lock is on the directory itself, and ends with the session;
+static char *
+lock_key (SkRoot *root)
+{
+  SkRootNumbers numbers;
+
+  sk_root_numbers (root, &numbers);
+  return g_strdup_printf ("%" G_GUINT64_FORMAT ":%" G_GUINT64_FORMAT, numbers.dev, numbers.ino);
+}
+
+/* Two engines on one directory would take each other's work for the person's. The lock is on the directory itself, and ends when no folder needs it;
  * where a file system has no locks there is none. */
 static gboolean
 lock_root (SkSession *session, SkRoot *root, char **why)
 {
-  SkRootNumbers numbers;
-  g_autofree char *key = NULL;
+  g_autofree char *key = lock_key (root);
   int fd;
 
-  sk_root_numbers (root, &numbers);
-  key = g_strdup_printf ("%" G_GUINT64_FORMAT ":%" G_GUINT64_FORMAT, numbers.dev, numbers.ino);
   if (session->root_locks == NULL)
     session->root_locks = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, unlock_root);
   if (g_hash_table_contains (session->root_locks, key))
@@ -177,6 +183,57 @@ lock_root (SkSession *session, SkRoot *root, char **why)
     }
   g_hash_table_insert (session->root_locks, g_steal_pointer (&key), GINT_TO_POINTER (fd));
   return TRUE;
+}
+
+static gboolean
+claim (SkSession *session, SkRoot *root, GError **error)
+{
+  g_autoptr(SkConfig) config = sk_session_config (session);
+  g_autofree char *key = lock_key (root), *why = NULL;
+
+  for (guint i = 0; i < config->folders->len; i++)
+    {
+      SkFlowFolder *folder = config->folders->pdata[i];
+      g_autofree char *taken = folder->root != NULL ? lock_key (folder->root) : NULL;
+
+      if (g_strcmp0 (key, taken) == 0)
+        return sk_fail (error, SK_ERROR_USAGE, "“%s” is in use already: it is the folder “%s”, attached at “%s”", sk_root_path (root), folder->name,
+                        folder->path);
+    }
+  return lock_root (session, root, &why) || sk_fail (error, SK_ERROR_BUSY, "%s", why);
+}
+
+gboolean
+sk_known_root_claim (SkSession *session, SkRoot *root, GError **error)
+{
+  gboolean ok;
+
+  g_mutex_lock (&session->reloading);
+  ok = claim (session, root, error);
+  g_mutex_unlock (&session->reloading);
+  return ok;
+}
+
+void
+sk_known_root_release (SkSession *session, SkConfig *config)
+{
+  g_autoptr(GHashTable) needed = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  GHashTableIter iter;
+  gpointer key;
+
+  if (session->root_locks == NULL)
+    return;
+  for (guint i = 0; i < config->folders->len; i++)
+    {
+      SkFlowFolder *folder = config->folders->pdata[i];
+
+      if (folder->root != NULL)
+        g_hash_table_add (needed, lock_key (folder->root));
+    }
+  g_hash_table_iter_init (&iter, session->root_locks);
+  while (g_hash_table_iter_next (&iter, &key, NULL))
+    if (!g_hash_table_contains (needed, key))
+      g_hash_table_iter_remove (&iter);
 }
 
 static SkRoot *
@@ -247,8 +304,32 @@ read_row (SkSession *session, gpointer data, GError **error)
   return TRUE;
 }
 
-gboolean
-sk_known_root_accept (SkSession *session, gint64 folder, GError **error)
+SkFlowFolder *
+sk_known_root_original (SkConfig *config, const SkFlowFolder *folder)
+{
+  g_autoptr(SkRoot) root = folder->root == NULL ? sk_root_open (folder->path, NULL) : NULL;
+  SkId there;
+
+  if (root == NULL || !sk_root_marker (root, &there) || sk_id_equal (&there, &folder->id))
+    return NULL;
+  for (guint i = 0; i < config->folders->len; i++)
+    {
+      SkFlowFolder *other = config->folders->pdata[i];
+
+      if (sk_id_equal (&there, &other->id) && other->root != NULL)
+        return other;
+    }
+  return NULL;
+}
+
+static gboolean
+mark_as (SkRoot *root, const SkId *folder, gboolean is_copy, GError **error)
+{
+  return (!is_copy || sk_root_mark_anew (root, folder, error)) && sk_root_prepare (root, folder, error);
+}
+
+static gboolean
+accept_root (SkSession *session, gint64 folder, gboolean is_copy, GError **error)
 {
   RowCall call = { .folder = folder };
   g_autoptr(SkFolderRow) row = NULL;
@@ -261,9 +342,21 @@ sk_known_root_accept (SkSession *session, gint64 folder, GError **error)
   if (row == NULL || row->path == NULL)
     return sk_fail (error, SK_ERROR_NOT_FOUND, "the folder is not attached here any more");
   root = sk_root_open (row->path, error);
-  if (root == NULL || !sk_root_prepare (root, &row->id, error))
+  if (root == NULL || !mark_as (root, &row->id, is_copy, error))
     return FALSE;
   adopt = (Adopt) { .row = row };
   sk_root_numbers (root, &adopt.numbers);
   return sk_session_transact (session, begin_again, &adopt, error);
+}
+
+gboolean
+sk_known_root_accept (SkSession *session, gint64 folder, GError **error)
+{
+  return accept_root (session, folder, FALSE, error);
+}
+
+gboolean
+sk_known_root_accept_copy (SkSession *session, gint64 folder, GError **error)
+{
+  return accept_root (session, folder, TRUE, error);
 }

@@ -232,7 +232,7 @@ issue_choices (const char *kind)
   static const char *const again[] = { "retry", NULL };
   static const char *const missing[] = { "accept", "retry", NULL };
 
-  if (g_str_equal (kind, "folder-missing"))
+  if (g_str_equal (kind, "folder-missing") || g_str_equal (kind, "folder-copy"))
     return g_variant_new_strv (missing, -1);
   return g_variant_new_strv (g_str_equal (kind, "mass-change") || g_str_equal (kind, "newcomer") || g_str_equal (kind, "local-changes") ? mass : again, -1);
 }

@@ -529,7 +529,7 @@ sk_up_gone_finish (SkUp *self, SkUpFolder *folder)
 
   if ((n > 0 && n == folder->waiting) || folder->flow->root == NULL)
     return FALSE;
-  if (folder->gone->len > 0 && (folder->incomplete || !root_still_there (self, folder)))
+  if (folder->gone->len > 0 && (folder->incomplete || folder->flow->copied || !root_still_there (self, folder)))
     distrust (self, folder);
   if (sk_up_absent_look (self, folder))
     return FALSE;

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sk-mounts.h"
 #include "sk-path.h"
 
 /* "skerry folder 1\n", 32 hex digits of the folder id, "\n". */
@@ -129,6 +130,25 @@ put_marker (int own, const SkId *folder)
 }
 
 gboolean
+sk_root_marker (SkRoot *self, SkId *folder)
+{
+  return read_marker (self->fd, folder) == MARKER_FOUND;
+}
+
+gboolean
+sk_root_mark_anew (SkRoot *self, const SkId *folder, GError **error)
+{
+  int own = sk_root_openat (self, SK_OWN_DIR, O_RDONLY | O_DIRECTORY);
+  gboolean done = own >= 0 && put_marker (own, folder) && fsync (own) == 0;
+
+  if (!done)
+    sk_fail_errno (error, errno, "mark the folder", self->path);
+  if (own >= 0)
+    close (own);
+  return done;
+}
+
+gboolean
 sk_root_prepare (SkRoot *self, const SkId *folder, GError **error)
 {
   SkId there;
@@ -143,7 +163,7 @@ sk_root_prepare (SkRoot *self, const SkId *folder, GError **error)
       g_autofree char *shown = sk_path_display (self->path);
 
       return sk_fail (error, SK_ERROR_EXISTS,
-                      "\"%s\" is marked as another synced folder; detach that one first", shown);
+                      "\"%s\" is marked as another synced folder: detach that one, or remove .skerry from it if it is a copy", shown);
     }
   if (!make_dir (self->fd, SK_OWN_DIR))
     return sk_fail_errno (error, errno, "make .skerry in", self->path);
@@ -285,16 +305,19 @@ marked_ancestor (const char *path)
 static gboolean
 is_apart (const char *path, const char *shown, const char *const *others, GError **error)
 {
-  g_autofree char *marked = NULL;
+  g_autoptr(SkMounts) mounts = sk_mounts_new ();
+  g_autofree char *place = sk_mounts_place (mounts, path), *marked = NULL;
 
   for (guint i = 0; others != NULL && others[i] != NULL; i++)
     {
-      g_autofree char *other = sk_path_display (others[i]);
+      g_autofree char *other = sk_path_display (others[i]), *there = sk_mounts_place (mounts, others[i]);
+      gboolean placed = place != NULL && there != NULL;
 
-      if (is_inside (path, others[i]))
+      /* By name, and by where it is on the disk: a directory may be mounted a second time elsewhere. */
+      if (is_inside (path, others[i]) || (placed && sk_path_is_below (place, there)))
         return sk_fail (error, SK_ERROR_USAGE, "\"%s\" lies in \"%s\", which is in use already", shown,
                         other);
-      if (is_inside (others[i], path))
+      if (is_inside (others[i], path) || (placed && sk_path_is_below (there, place)))
         return sk_fail (error, SK_ERROR_USAGE, "\"%s\" contains \"%s\", which is in use already", shown,
                         other);
     }

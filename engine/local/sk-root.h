@@ -41,6 +41,10 @@ const SkRootAbilities *sk_root_abilities (SkRoot *self);
 void sk_root_numbers (SkRoot *self, SkRootNumbers *out);
 /* Creates .skerry/ (0700) with folder marker, tmp, trash, .gitignore, CACHEDIR.TAG (C13). */
 gboolean sk_root_prepare (SkRoot *self, const SkId *folder, GError **error);
+/* Id of the folder that the directory is marked as; FALSE: no marker that can be read. */
+gboolean sk_root_marker (SkRoot *self, SkId *folder);
+/* Marks a directory that is marked already (a copy of another root) as this folder. */
+gboolean sk_root_mark_anew (SkRoot *self, const SkId *folder, GError **error);
 /* Removes .skerry except the trash. */
 gboolean sk_root_release (SkRoot *self, GError **error);
 
