@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "sk-live.h"
 #include "sk-command.h"
 
 typedef struct
@@ -143,24 +144,26 @@ add_program (SkSession *session, const SkConfig *config, GString *text)
 {
   struct utsname system = { 0 };
   GPtrArray *devices = sk_members_devices (config->members);
+  SkLiveFolder queue;
   SkCounters c;
-  guint live = 0;
+  guint n_devices = 0;
 
   (void) uname (&system);
+  sk_live_folder (session->live, 0, sk_clock_now (session->clock), &queue);
   for (guint i = 0; i < devices->len; i++)
-    live += !((SkDevice *) devices->pdata[i])->revoked;
+    n_devices += !((SkDevice *) devices->pdata[i])->revoked;
   g_mutex_lock (&session->lock);
   c = session->counters;
   g_mutex_unlock (&session->lock);
   g_string_append_printf (text, "Skerry %s\nGLib %u.%u.%u; %s %s %s\nkeys: %s; devices %u, storages %u, folders here %u; watching %d, paused %d\n", SK_VERSION,
                           glib_major_version, glib_minor_version, glib_micro_version, system.sysname, system.release, system.machine,
-                          sk_keep_name (session->keep), live, config->storages->len, config->folders->len, session->watch,
+                          sk_keep_name (session->keep), n_devices, config->storages->len, config->folders->len, session->watch,
                           g_atomic_int_get (&session->paused) != 0);
   g_string_append_printf (text, "\nSince the start\n  up: files %" G_GUINT64_FORMAT ", bytes %" G_GUINT64_FORMAT ", chunks new %" G_GUINT64_FORMAT ", known %"
                           G_GUINT64_FORMAT ", packs %" G_GUINT64_FORMAT ", stored bytes %" G_GUINT64_FORMAT "; waiting %u\n  down: files %" G_GUINT64_FORMAT
                           ", bytes %" G_GUINT64_FORMAT ", chunks local %" G_GUINT64_FORMAT ", from storages %" G_GUINT64_FORMAT ", stored bytes %"
                           G_GUINT64_FORMAT "\n", c.files_up, c.bytes_up, c.chunks_new, c.chunks_known, c.packs_up, c.wire_up,
-                          sk_up_pending (session->up), c.files_down, c.bytes_down, c.chunks_local, c.chunks_storage, c.wire_down);
+                          (guint) queue.queued, c.files_down, c.bytes_down, c.chunks_local, c.chunks_storage, c.wire_down);
 }
 
 static gboolean

@@ -6,6 +6,7 @@
 #include "sk-pack.h"
 #include "sk-split.h"
 #include "sk-test-hooks.h"
+#include "sk-live.h"
 
 #define RANGE_GAP (64u << 10)            /* fetched along rather than asked for separately */
 #define RANGE_MAX (16u << 20)
@@ -254,13 +255,19 @@ open_done (gpointer data)
   SkDownResult *result = group->down->result;
   SkDownSource *source = source_row (result, request->storage);
   SkCounters add = { 0 };
+  guint64 bytes = 0;
 
   for (guint i = 0; i < request->needs->len; i++)
     if (request->plain->pdata[i] != NULL)
       {
+        const SkDownNeed *need = request->needs->pdata[i];
+
         deliver (group, request->needs->pdata[i], request->plain->pdata[i]);
-        add.chunks_storage += ((SkDownNeed *) request->needs->pdata[i])->uses->len;
+        add.chunks_storage += need->uses->len;
+        bytes += (guint64) need->uses->len * need->place.row.plain_len;
       }
+  sk_live_moved (group->down->session->live, group->folder->row, 0, bytes, sk_clock_now (group->down->session->clock));
+  sk_session_touch_report (group->down->session);
   source->chunks += add.chunks_storage;
   result->storage += add.chunks_storage;
   sk_session_count (group->down->session, &add);
@@ -293,6 +300,7 @@ get_done (GObject *object, GAsyncResult *result, gpointer data)
     }
   source->wire_bytes += g_bytes_get_size (request->bytes);
   add.wire_down = g_bytes_get_size (request->bytes);
+  sk_live_storage_moved (down->session->live, request->storage, 0, add.wire_down, sk_clock_now (down->session->clock));
   sk_session_count (down->session, &add);
   sk_down_spawn (down, down->session->cpu, run_open, open_done, request, request_free);
 }

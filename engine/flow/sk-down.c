@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sk-crash.h"
+#include "sk-live.h"
 
 #define ROUNDS_MAX 20u           /* ordering between windows settles in two or three */
 #define BUSY_S 60
@@ -118,6 +119,7 @@ pull_all (SkDown *self, GError **error)
       if (sk_pull_storage (self->session, storage, &pulled, self->cancellable, &local))
         {
           sk_session_settle_issue (self->session, key);
+          sk_live_storage_seen (self->session->live, storage->row, sk_session_wall (self->session));
           if (problems->len == 0)
             sk_session_settle_issue (self->session, log_key);
           else

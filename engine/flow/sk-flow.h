@@ -97,6 +97,7 @@ struct _SkSession
   GHashTable *open_issues;       /* keys of the issues in the index, so that settling what is not there costs nothing */
   SkConfig *config;
   SkCounters counters;
+  struct _SkLive *live;          /* sk-live.h */
   GArray *offered;               /* SkPosition: how far heads said that logs reach, since opening; under lock */
   GVariant *report;
   SkReportFunc report_func;
@@ -116,7 +117,7 @@ struct _SkSession
   struct _SkAttachments *attachments;    /* under reloading; sk-attachments.h */
   SkWorker *reporter;            /* while an engine runs */
   int report_wanted;             /* atomic */
-  guint64 transactions_at_open;
+  gboolean report_again;         /* reporter thread: one is due in a second anyway */
 };
 
 /* --- sk-session.c --- */
@@ -173,7 +174,6 @@ void sk_up_reload (SkUp *self);                                            /* co
 void sk_up_confirm (SkUp *self, gint64 folder, gboolean yes);
 /* Local changes of a folder that only receives: @publish them, or take them back. Carried out by the next pass. */
 void sk_up_decide_local (SkUp *self, gint64 folder, gboolean publish);
-guint sk_up_pending (SkUp *self);                                          /* paths not yet published, for the report */
 
 /* --- sk-down.c --- */
 SkDown *sk_down_new (SkSession *session);
@@ -212,6 +212,8 @@ typedef struct { gboolean merged; guint segments; guint64 entries; GPtrArray *pr
 gboolean sk_pull_storage (SkSession *session, SkFlowStorage *storage, SkPullResult *out, GCancellable *cancellable, GError **error);
 /* Setting that keeps the highest counter of a device's head that was read from a storage (B3). (transfer full) */
 char *sk_pull_seen_key (gint64 storage, const SkDeviceId *device);
+/* The setting that holds when a device last wrote a head, by its clock (unix seconds, never in the future). */
+char *sk_pull_last_seen_key (const SkDeviceId *device);
 
 /* --- sk-push.c: own log and head -> storage (blocking; up's thread) --- */
 gboolean sk_push_storage (SkSession *session, SkFlowStorage *storage, GCancellable *cancellable, GError **error);

@@ -47,7 +47,18 @@ typedef struct
 {
   char *key;
   guint64 counter, seen;
+  SkDeviceId device;
+  gint64 wall;                   /* of the head, by its device's clock */
 } CounterCall;
+
+char *
+sk_pull_last_seen_key (const SkDeviceId *device)
+{
+  char hex[SK_DEVICE_ID_HEX_SIZE];
+
+  sk_device_id_format (device, hex);
+  return g_strdup_printf ("last-seen:%s", hex);
+}
 
 /* Index thread, in a transaction. */
 static gboolean
@@ -55,8 +66,13 @@ note_counter (SkSession *session, gpointer data, GError **error)
 {
   CounterCall *call = data;
 
+  g_autofree char *last_seen = sk_pull_last_seen_key (&call->device);
+
   call->seen = sk_index_get_u64 (session->index, call->key, 0);
-  return call->counter <= call->seen || sk_index_set_u64 (session->index, call->key, call->counter, error);
+  if (call->counter <= call->seen)
+    return TRUE;
+  return sk_index_set_u64 (session->index, call->key, call->counter, error)
+         && sk_index_set_u64 (session->index, last_seen, (guint64) CLAMP (call->wall, 0, sk_session_wall (session)), error);
 }
 
 char *
@@ -73,7 +89,7 @@ static gboolean
 is_rolled_back (SkSession *session, Pull *pull, const SkHead *head)
 {
   g_autofree char *key = sk_pull_seen_key (pull->storage->row, &head->device);
-  CounterCall call = { .key = key, .counter = head->counter };
+  CounterCall call = { .key = key, .counter = head->counter, .device = head->device, .wall = head->wall };
   g_autoptr(GError) error = NULL;
 
   if (!sk_session_transact (session, note_counter, &call, &error))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sk-report.h"
 
+#include "sk-live.h"
+
 #include <string.h>
 #include <unistd.h>
 
@@ -11,8 +13,27 @@ typedef struct
   SkConfig *config;
   GPtrArray *folders, *storages, *issues;
   GArray *counts;                /* SkFolderCounts per folder */
-  guint64 lamport;
+  GHashTable *seen;              /* char* device id -> gint64: unix seconds of the newest head that was read */
+  gint64 paused_until;
 } Rows;
+
+static void
+read_seen (SkSession *session, Rows *rows)
+{
+  GPtrArray *devices = sk_members_devices (rows->config->members);
+
+  rows->seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  for (guint i = 0; i < devices->len; i++)
+    {
+      const SkDevice *device = devices->pdata[i];
+      g_autofree char *key = sk_pull_last_seen_key (&device->id);
+      gint64 wall = (gint64) sk_index_get_u64 (session->index, key, 0);
+      char hex[SK_DEVICE_ID_HEX_SIZE];
+
+      sk_device_id_format (&device->id, hex);
+      g_hash_table_insert (rows->seen, g_strdup (hex), g_memdup2 (&wall, sizeof wall));
+    }
+}
 
 static gboolean
 read_rows (SkSession *session, gpointer data, GError **error)
@@ -22,7 +43,9 @@ read_rows (SkSession *session, gpointer data, GError **error)
   rows->folders = sk_index_folders (session->index);
   rows->storages = sk_index_storages (session->index);
   rows->issues = sk_index_issues (session->index, error);
+  rows->paused_until = (gint64) MIN (sk_index_get_u64 (session->index, "paused-until", 0), (guint64) G_MAXINT64);
   rows->counts = g_array_new (FALSE, TRUE, sizeof (SkFolderCounts));
+  read_seen (session, rows);
   for (guint i = 0; i < rows->folders->len; i++)
     {
       SkFolderCounts counts = { 0 };
@@ -42,6 +65,7 @@ rows_clear (Rows *rows)
   g_clear_pointer (&rows->storages, g_ptr_array_unref);
   g_clear_pointer (&rows->issues, g_ptr_array_unref);
   g_clear_pointer (&rows->counts, g_array_unref);
+  g_clear_pointer (&rows->seen, g_hash_table_unref);
 }
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Rows, rows_clear)
@@ -78,7 +102,7 @@ issues_of (Rows *rows, gint64 folder)
 }
 
 static const char *
-folder_state (SkSession *session, Rows *rows, const SkFolderRow *row, const SkFolderCounts *counts, const char **message)
+folder_state (SkSession *session, Rows *rows, const SkFolderRow *row, const SkFolderCounts *counts, const SkLiveFolder *live, const char **message)
 {
   SkFlowFolder *flow = rows->config != NULL ? sk_config_folder (rows->config, row->row) : NULL;
 
@@ -94,9 +118,10 @@ folder_state (SkSession *session, Rows *rows, const SkFolderRow *row, const SkFo
     return "paused";
   if (issues_of (rows, row->row) > 0)
     return "needs-you";
-  if (row->first_contact)
+  /* What happened while no engine ran is not known before the first pass has ended. */
+  if (row->first_contact || (session->watch && live->last_scan == 0))
     return "scanning";
-  if (counts->dirty_nodes > 0 || (session->up != NULL && sk_up_pending (session->up) > 0))
+  if (counts->dirty_nodes > 0 || live->queued > 0)
     return "syncing";
   return "up-to-date";
 }
@@ -128,8 +153,11 @@ folder_dict (SkSession *session, Rows *rows, guint i)
   SkFolderRow *row = rows->folders->pdata[i];
   SkFolderCounts *counts = &g_array_index (rows->counts, SkFolderCounts, i);
   GVariantBuilder builder;
-  const char *message;
-  const char *state = folder_state (session, rows, row, counts, &message);
+  const char *message, *state;
+  SkLiveFolder live;
+
+  sk_live_folder (session->live, row->row, sk_clock_now (session->clock), &live);
+  state = folder_state (session, rows, row, counts, &live, &message);
 
   g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
   add_id (&builder, &row->id);
@@ -143,13 +171,13 @@ folder_dict (SkSession *session, Rows *rows, guint i)
   add_number (&builder, "bytes", counts->bytes);
   add_number (&builder, "dirty-files", (guint64) counts->dirty_nodes);
   add_number (&builder, "dirty-bytes", counts->dirty_bytes);
-  add_number (&builder, "up-queue", session->up != NULL ? sk_up_pending (session->up) : 0);
-  add_number (&builder, "up-bytes", 0);
-  add_number (&builder, "down-rate", 0);
-  add_number (&builder, "up-rate", 0);
+  add_number (&builder, "up-queue", live.queued);
+  add_number (&builder, "up-bytes", live.queued_bytes);
+  add_number (&builder, "down-rate", live.down_rate);
+  add_number (&builder, "up-rate", live.up_rate);
   g_variant_builder_add (&builder, "{sv}", "storages", folder_names (rows, row));
   g_variant_builder_add (&builder, "{sv}", "issues", g_variant_new_uint32 (issues_of (rows, row->row)));
-  g_variant_builder_add (&builder, "{sv}", "last-scan", g_variant_new_int64 (0));
+  g_variant_builder_add (&builder, "{sv}", "last-scan", g_variant_new_int64 (live.last_scan));
   return g_variant_builder_end (&builder);
 }
 
@@ -165,14 +193,16 @@ storage_trouble (Rows *rows, const char *what, gint64 row)
 }
 
 static GVariant *
-storage_dict (Rows *rows, const SkStorageRow *row)
+storage_dict (SkSession *session, Rows *rows, const SkStorageRow *row)
 {
   SkFlowStorage *flow = rows->config != NULL ? sk_config_storage (rows->config, row->row) : NULL;
   const char *away = storage_trouble (rows, "storage", row->row);
   const char *behind = storage_trouble (rows, "storage-put", row->row);
   SkStoreCounters counters = { 0 };
+  SkLiveStorage live;
   GVariantBuilder builder;
 
+  sk_live_storage (session->live, row->row, sk_clock_now (session->clock), &live);
   if (flow != NULL)
     sk_store_counters (flow->store, &counters);
   g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
@@ -188,27 +218,32 @@ storage_dict (Rows *rows, const SkStorageRow *row)
   add_number (&builder, "errors", counters.errors);
   add_number (&builder, "bytes-up", counters.bytes_up);
   add_number (&builder, "bytes-down", counters.bytes_down);
-  add_number (&builder, "up-queue", 0);
-  g_variant_builder_add (&builder, "{sv}", "last-seen", g_variant_new_int64 (0));
+  add_number (&builder, "up-queue", live.queued_bytes);
+  add_number (&builder, "up-rate", live.up_rate);
+  add_number (&builder, "down-rate", live.down_rate);
+  g_variant_builder_add (&builder, "{sv}", "last-seen", g_variant_new_int64 (live.last_seen));
   return g_variant_builder_end (&builder);
 }
 
 static GVariant *
-device_dict (SkSession *session, SkMembers *members, const SkDevice *device)
+device_dict (SkSession *session, Rows *rows, const SkDevice *device)
 {
+  SkMembers *members = rows->config->members;
   char hex[SK_DEVICE_ID_HEX_SIZE];
   gboolean is_self = sk_device_id_equal (&device->id, &session->who.device);
   const SkDevice *sponsor = sk_members_find (members, &device->added_by);
+  const gint64 *seen;
   GVariantBuilder builder;
 
   sk_device_id_format (&device->id, hex);
+  seen = g_hash_table_lookup (rows->seen, hex);
   g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
   add_string (&builder, "id", hex);
   add_string (&builder, "name", device->name);
   g_variant_builder_add (&builder, "{sv}", "self", g_variant_new_boolean (is_self));
   add_string (&builder, "state", device->revoked ? "revoked" : is_self ? "this" : "away");
   add_string (&builder, "via", is_self ? "" : "storage");
-  g_variant_builder_add (&builder, "{sv}", "last-seen", g_variant_new_int64 (0));
+  g_variant_builder_add (&builder, "{sv}", "last-seen", g_variant_new_int64 (is_self ? sk_session_wall (session) : seen != NULL ? *seen : 0));
   g_variant_builder_add (&builder, "{sv}", "added", g_variant_new_int64 (device->added));
   add_string (&builder, "added-by", sponsor != NULL ? sponsor->name : "recovery phrase");
   add_number (&builder, "up-rate", 0);
@@ -277,8 +312,24 @@ folder_list (SkSession *session, Rows *rows, guint *n_live, guint64 *left_files,
   return g_variant_builder_end (&builder);
 }
 
+static gboolean
+is_scanning (SkSession *session, Rows *rows)
+{
+  gboolean scanning = FALSE;
+
+  for (guint i = 0; i < rows->folders->len && session->watch && !scanning; i++)
+    {
+      const SkFolderRow *row = rows->folders->pdata[i];
+      SkLiveFolder live;
+
+      sk_live_folder (session->live, row->row, sk_clock_now (session->clock), &live);
+      scanning = row->path != NULL && !row->deleted && (row->first_contact || live.last_scan == 0);
+    }
+  return scanning;
+}
+
 static const char *
-overall_state (SkSession *session, Rows *rows, guint64 left_files, const char **message)
+overall_state (SkSession *session, Rows *rows, guint64 left_files, const SkLiveFolder *live, const char **message)
 {
   guint attached = 0, offline = 0;
 
@@ -305,7 +356,7 @@ overall_state (SkSession *session, Rows *rows, guint64 left_files, const char **
       *message = ((SkIssueRow *) rows->issues->pdata[0])->text;
       return "needs-you";
     }
-  if (left_files > 0 || sk_up_pending (session->up) > 0)
+  if (left_files > 0 || live->queued > 0 || is_scanning (session, rows))
     return "syncing";
   return "up-to-date";
 }
@@ -333,11 +384,11 @@ add_lists (SkSession *session, Rows *rows, GVariantBuilder *builder)
   g_variant_builder_init (&list, G_VARIANT_TYPE ("aa{sv}"));
   for (guint i = 0; i < rows->storages->len; i++)
     if (!((SkStorageRow *) rows->storages->pdata[i])->deleted)
-      g_variant_builder_add_value (&list, storage_dict (rows, rows->storages->pdata[i]));
+      g_variant_builder_add_value (&list, storage_dict (session, rows, rows->storages->pdata[i]));
   g_variant_builder_add (builder, "{sv}", "storages", g_variant_builder_end (&list));
   g_variant_builder_init (&list, G_VARIANT_TYPE ("aa{sv}"));
   for (guint i = 0; i < devices->len; i++)
-    g_variant_builder_add_value (&list, device_dict (session, rows->config->members, devices->pdata[i]));
+    g_variant_builder_add_value (&list, device_dict (session, rows, devices->pdata[i]));
   g_variant_builder_add (builder, "{sv}", "devices", g_variant_builder_end (&list));
   g_variant_builder_init (&list, G_VARIANT_TYPE ("aa{sv}"));
   for (guint i = 0; i < rows->issues->len && i < REPORT_ISSUES_MAX; i++)
@@ -345,6 +396,17 @@ add_lists (SkSession *session, Rows *rows, GVariantBuilder *builder)
   g_variant_builder_add (builder, "{sv}", "issues", g_variant_builder_end (&list));
   g_variant_builder_add (builder, "{sv}", "n-issues", g_variant_new_uint32 (rows->issues->len));
   g_variant_builder_add (builder, "{sv}", "attention", g_variant_new_boolean (rows->issues->len > 0));
+}
+
+/* The slower of the two ways; 0: nothing moves, so nobody knows. */
+static guint64
+seconds_left (guint64 down, guint64 up, const SkLiveFolder *live)
+{
+  guint64 down_seconds = live->down_rate > 0 ? down / live->down_rate + 1 : 0, up_seconds = live->up_rate > 0 ? up / live->up_rate + 1 : 0;
+
+  if ((down > 0 && live->down_rate == 0) || (up > 0 && live->up_rate == 0) || down + up == 0)
+    return 0;
+  return MAX (down > 0 ? down_seconds : 0, up > 0 ? up_seconds : 0);
 }
 
 static GVariant *
@@ -357,21 +419,24 @@ build (SkSession *session)
   const char *message = "";
   g_autoptr(GVariant) folders = NULL;
   char hex[SK_DEVICE_ID_HEX_SIZE];
+  SkLiveFolder live;
 
   g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
   g_variant_builder_add (&builder, "{sv}", "running", g_variant_new_boolean (session->watch));
   g_variant_builder_add (&builder, "{sv}", "pid", g_variant_new_uint32 ((guint32) getpid ()));
-  if (!session->has_vault || session->up == NULL || !sk_session_index (session, read_rows, &rows, NULL))
+  if (session->has_vault && session->up != NULL)
+    rows.config = sk_session_config (session);
+  if (rows.config == NULL || !sk_session_index (session, read_rows, &rows, NULL))
     {
       add_string (&builder, "state", session->has_vault ? "syncing" : "no-vault");
       add_string (&builder, "message", session->has_vault ? "" : "There is no vault in this home yet.");
       return g_variant_builder_end (&builder);
     }
-  rows.config = sk_session_config (session);
+  sk_live_folder (session->live, 0, sk_clock_now (session->clock), &live);
   folders = g_variant_ref_sink (folder_list (session, &rows, &n_folders, &left_files, &left_bytes));
-  add_string (&builder, "state", overall_state (session, &rows, left_files, &message));
+  add_string (&builder, "state", overall_state (session, &rows, left_files, &live, &message));
   add_string (&builder, "message", message);
-  g_variant_builder_add (&builder, "{sv}", "paused-until", g_variant_new_int64 (0));
+  g_variant_builder_add (&builder, "{sv}", "paused-until", g_variant_new_int64 (g_atomic_int_get (&session->paused) && rows.paused_until != G_MAXINT64 ? rows.paused_until : 0));
   g_variant_builder_add (&builder, "{sv}", "vault", vault_dict (session));
   sk_device_id_format (&session->who.device, hex);
   g_variant_builder_init (&device, G_VARIANT_TYPE_VARDICT);
@@ -381,16 +446,16 @@ build (SkSession *session)
   g_variant_builder_add (&builder, "{sv}", "folders", folders);
   add_lists (session, &rows, &builder);
   g_variant_builder_init (&device, G_VARIANT_TYPE_VARDICT);
-  add_number (&device, "up", 0);
-  add_number (&device, "down", 0);
+  add_number (&device, "up", live.up_rate);
+  add_number (&device, "down", live.down_rate);
   g_variant_builder_add (&builder, "{sv}", "rates", g_variant_builder_end (&device));
   g_mutex_lock (&session->lock);
   add_number (&builder, "looked", session->counters.looked);
   g_mutex_unlock (&session->lock);
   g_variant_builder_init (&device, G_VARIANT_TYPE_VARDICT);
-  add_number (&device, "files", left_files);
-  add_number (&device, "bytes", left_bytes);
-  add_number (&device, "seconds", 0);
+  add_number (&device, "files", left_files + live.queued);
+  add_number (&device, "bytes", left_bytes + live.queued_bytes);
+  add_number (&device, "seconds", seconds_left (left_bytes, live.queued_bytes, &live));
   g_variant_builder_add (&builder, "{sv}", "left", g_variant_builder_end (&device));
   return g_variant_builder_end (&builder);
 }

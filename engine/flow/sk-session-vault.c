@@ -89,7 +89,6 @@ make_tree (SkSession *session, gpointer data, GError **error)
   for (guint i = 0; i < issues->len; i++)
     g_hash_table_add (session->open_issues, g_strdup (((SkIssueRow *) issues->pdata[i])->key));
   session->tree = sk_tree_new (session->index, &session->who.writer, session->who.device_name);
-  session->transactions_at_open = sk_index_transactions (session->index);
   return TRUE;
 }
 

@@ -2,6 +2,7 @@
 #include "sk-attachments.h"
 #include "sk-crash.h"
 #include "sk-invite-serve.h"
+#include "sk-live.h"
 #include "sk-report.h"
 #include "sk-watch.h"
 
@@ -161,26 +162,58 @@ sk_session_settle_issue (SkSession *self, const char *key)
     sk_session_touch_report (self);
 }
 
+static gboolean report_again (gpointer data);
+
+static void
+arm (SkSession *self, guint ms, GSourceFunc func)
+{
+  g_autoptr(GSource) source = g_timeout_source_new (ms);
+
+  g_source_set_callback (source, func, self, NULL);
+  g_source_attach (source, sk_worker_context (self->reporter));
+}
+
+/* reporter thread */
+static void
+report (SkSession *self)
+{
+  SkLiveFolder live;
+
+  if (g_cancellable_is_cancelled (self->stopping))
+    return;
+  sk_report_build (self);
+  sk_live_folder (self->live, 0, sk_clock_now (self->clock), &live);
+  /* Rates sink by themselves: while there are any, nobody needs to say so. */
+  if (live.up_rate + live.down_rate == 0 || self->report_again)
+    return;
+  self->report_again = TRUE;
+  arm (self, 1000, report_again);
+}
+
+static gboolean
+report_again (gpointer data)
+{
+  SkSession *self = data;
+
+  self->report_again = FALSE;
+  report (self);
+  return G_SOURCE_REMOVE;
+}
+
 static gboolean
 report_due (gpointer data)
 {
   SkSession *self = data;
 
   g_atomic_int_set (&self->report_wanted, 0);
-  if (!g_cancellable_is_cancelled (self->stopping))
-    sk_report_build (self);
+  report (self);
   return G_SOURCE_REMOVE;
 }
 
-/* reporter thread */
 static void
 arm_report (gpointer data)
 {
-  SkSession *self = data;
-  g_autoptr(GSource) source = g_timeout_source_new (100);
-
-  g_source_set_callback (source, report_due, self, NULL);
-  g_source_attach (source, sk_worker_context (self->reporter));
+  arm (data, 100, report_due);
 }
 
 void
@@ -245,6 +278,7 @@ sk_session_close (SkSession *self)
   g_clear_pointer (&self->attachments, sk_attachments_free);
   g_clear_pointer (&self->root_locks, g_hash_table_unref);
   g_clear_pointer (&self->offered, g_array_unref);
+  g_clear_pointer (&self->live, sk_live_free);
   g_mutex_clear (&self->reloading);
   g_mutex_clear (&self->lock);
   g_free (self);
@@ -266,6 +300,7 @@ sk_session_open (const SkSessionOptions *options, GError **error)
   g_mutex_init (&self->reloading);
   self->attachments = sk_attachments_new ();
   self->offered = g_array_new (FALSE, FALSE, sizeof (SkPosition));
+  self->live = sk_live_new ();
   self->home = g_steal_pointer (&home);
   self->clock = options->clock != NULL ? sk_clock_ref (options->clock) : sk_clock_new_real ();
   self->watch = options->watch;

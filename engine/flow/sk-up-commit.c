@@ -326,6 +326,7 @@ sk_up_push (SkUp *self)
       if (sk_push_storage (self->session, storage, self->session->stopping, &error))
         {
           sk_session_settle_issue (self->session, key);
+          sk_live_storage_seen (self->session->live, storage->row, sk_session_wall (self->session));
           continue;
         }
       if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED) || g_error_matches (error, SK_ERROR, SK_ERROR_CANCELLED))

@@ -442,6 +442,7 @@ end_pass (SkUp *self, SkUpFolder *folder, gboolean nothing_missing)
       if (!sk_session_transact (self->session, store_end, &call, &error))
         g_ptr_array_add (self->failed, g_strdup (error->message));
       settle_troubles (self, folder);
+      sk_live_scanned (self->session->live, folder->row, sk_session_wall (self->session));
       folder->withheld_changed |= folder->flow->mode == SK_FOLDER_RECEIVE;
     }
   if (folder->withheld_changed)

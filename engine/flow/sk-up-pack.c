@@ -104,6 +104,7 @@ pack_ended (SkUp *self, SkUpPack *pack)
   g_autoptr(GArray) chunks = g_steal_pointer (&pack->chunks);
   g_autoptr(GError) error = NULL;
   SkCounters add = { .chunks_new = chunks->len };
+  gint64 now = sk_clock_now (self->session->clock);
 
   self->packs_out--;
   sk_up_give_budget (self, pack->cost);
@@ -134,6 +135,8 @@ pack_ended (SkUp *self, SkUpPack *pack)
       if (!g_hash_table_steal_extended (lane->in_flight, &id, NULL, &value))
         continue;
       chunk = value;
+      if (error == NULL)
+        sk_live_moved (self->session->live, ((SkUpItem *) chunk->items->pdata[0])->folder->row, g_array_index (chunks, SkSplitChunk, i).ref.size, 0, now);
       for (guint k = 0; k < chunk->items->len; k++)
         chunk_settled (self, chunk->items->pdata[k], error);
       up_chunk_free (chunk);
@@ -152,11 +155,16 @@ put_done (GObject *source, GAsyncResult *result, gpointer data)
 {
   g_autofree PutCall *call = data;
   SkUpPack *pack = call->pack;
+  SkLive *live = pack->up->session->live;
   g_autoptr(GError) error = NULL;
 
   sk_test_stage ("put");
+  sk_live_storage_queue (live, call->storage, -(gint64) g_bytes_get_size (pack->object));
   if (sk_store_put_finish (SK_STORE (source), result, &error))
-    g_array_append_val (pack->stored, call->storage);
+    {
+      g_array_append_val (pack->stored, call->storage);
+      sk_live_storage_moved (live, call->storage, g_bytes_get_size (pack->object), 0, sk_clock_now (pack->up->session->clock));
+    }
   else if (pack->error == NULL)
     pack->error = g_steal_pointer (&error);
   if (--pack->puts_left == 0)
@@ -191,6 +199,7 @@ seal_done (gpointer data)
       call->pack = pack;
       call->storage = row;
       pack->puts_left++;
+      sk_live_storage_queue (self->session->live, row, (gint64) g_bytes_get_size (pack->object));
       sk_test_stage ("put");
       sk_store_put_async (storage->store, name, pack->object, SK_PUT_NONE, self->session->stopping, put_done, call);
     }

@@ -4,6 +4,7 @@
 #pragma once
 #include "sk-budget.h"
 #include "sk-flow.h"
+#include "sk-live.h"
 #include "sk-scan.h"
 #include "sk-settle.h"
 #include "sk-split.h"
@@ -26,8 +27,10 @@ typedef struct _SkUpLane SkUpLane;
 /* One path on its way. */
 typedef struct
 {
+  SkUp *up;
   SkFound *found;
   SkUpFolder *folder;
+  guint64 queued;                /* bytes of the file, as they are counted in what waits */
   SkEntry *content;              /* what was found there; NULL when gone */
   SkSplitter *splitter;          /* large files, between two steps */
   GArray *fresh;                 /* SkSplitChunk of the current step */
@@ -135,7 +138,6 @@ struct _SkUp
   GQueue requests;               /* SkUpRequest */
   GPtrArray *failed;             /* char*: of the passes since the last request began */
   guint64 files, bytes, entries, scanned;
-  int pending;                   /* atomic, for reports */
   int waits_for_step;            /* atomic: paths are due, but the way down is placing things; it calls sk_up_step_done */
   gboolean closing;
 };

@@ -8,6 +8,7 @@ item_free (gpointer data)
 {
   SkUpItem *self = data;
 
+  sk_live_queue (self->up->session->live, self->folder->row, -1, -(gint64) self->queued);
   sk_found_free (self->found);
   sk_entry_free (self->content);
   g_clear_pointer (&self->splitter, sk_splitter_free);
@@ -21,8 +22,11 @@ sk_up_item_new (SkUp *self, SkUpFolder *folder, SkFound *found)
 {
   SkUpItem *item = g_new0 (SkUpItem, 1);
 
+  item->up = self;
   item->folder = folder;
   item->found = found;
+  item->queued = found->stat.kind == SK_KIND_FILE ? found->stat.size : 0;
+  sk_live_queue (self->session->live, folder->row, 1, (gint64) item->queued);
   item->fresh = g_array_new (FALSE, TRUE, sizeof (SkSplitChunk));
   g_array_set_clear_func (item->fresh, (GDestroyNotify) sk_split_chunk_clear);
   g_hash_table_add (self->items, item);
@@ -138,7 +142,6 @@ sk_up_turn (SkUp *self)
 {
   if (self->closing)
     return;
-  g_atomic_int_set (&self->pending, (int) g_hash_table_size (self->items));
   sk_up_scan_more (self);
   sk_up_read_more (self);
   if (self->reads_out == 0 && g_queue_is_empty (&self->candidates) && g_queue_is_empty (&self->large))
@@ -153,7 +156,6 @@ sk_up_turn (SkUp *self)
       sk_up_turn (self);
       return;
     }
-  g_atomic_int_set (&self->pending, (int) g_hash_table_size (self->items));
   if (self->push_wanted)
     sk_up_push (self);
   if (self->session->watch && self->scanned > 0)
@@ -410,12 +412,6 @@ sk_up_sync (SkUp *self, const gint64 *folders, guint n, SkUpResult *out, GCancel
   return TRUE;
 }
 
-guint
-sk_up_pending (SkUp *self)
-{
-  return MAX (g_atomic_int_get (&self->pending), 0);
-}
-
 SkUp *
 sk_up_new (SkSession *session)
 {
@@ -450,28 +446,32 @@ on_stop (gpointer data)
     answer_request (self, g_queue_pop_head (&self->requests));
 }
 
-static void
-is_drained (gpointer data)
-{
-  SkUp *self = data;
+typedef struct { SkUp *up; guint out; } DrainCall;
 
-  self->pending = (int) (self->reads_out + self->packs_out + sk_up_scans_out (self));
+static void
+count_out (gpointer data)
+{
+  DrainCall *call = data;
+
+  call->out = call->up->reads_out + call->up->packs_out + sk_up_scans_out (call->up);
 }
 
 void
 sk_up_free (SkUp *self)
 {
+  DrainCall drain = { .up = self };
+
   if (self == NULL)
     return;
   sk_worker_call (self->worker, on_stop, self);
   /* Jobs in flight come home; 'stopping' is cancelled, so they are short. */
   do
     {
-      sk_worker_call (self->worker, is_drained, self);
-      if (self->pending > 0)
+      sk_worker_call (self->worker, count_out, &drain);
+      if (drain.out > 0)
         g_usleep (1000);
     }
-  while (self->pending > 0);
+  while (drain.out > 0);
   sk_worker_stop (self->worker);
   g_ptr_array_unref (self->ready);
   g_queue_clear (&self->candidates);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Two devices, one folder, one directory storage. */
-#include "sk-pair.h"
+#include "sk-fleet-check.h"
+#include "sk-test-hooks.h"
 
 #include <glib/gstdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -191,6 +193,84 @@ test_open_issue (void)
   g_assert_true (g_variant_lookup (after, "attention", "b", &attention) && !attention);
 }
 
+static GVariant *
+first_of (GVariant *report, const char *list)
+{
+  g_autoptr(GVariant) items = g_variant_lookup_value (report, list, G_VARIANT_TYPE ("aa{sv}"));
+
+  g_assert_cmpuint (g_variant_n_children (items), >, 0);
+  return g_variant_get_child_value (items, 0);
+}
+
+static gint64
+time_of (GVariant *dict, const char *key)
+{
+  gint64 value = -1;
+
+  g_assert_true (g_variant_lookup (dict, key, "x", &value));
+  return value;
+}
+
+static gboolean
+is_up_to_date (gpointer fleet)
+{
+  g_autofree char *state = sk_folder_state (fleet, 0, "f");
+
+  return g_str_equal (state, "up-to-date");
+}
+
+static SkFleet *first_pass;      /* until its first listing was read */
+static char *state_before;
+
+static void
+ask_before (const char *stage)
+{
+  SkFleet *fleet = first_pass;
+
+  if (fleet == NULL || strcmp (stage, "listed") != 0)
+    return;
+  first_pass = NULL;
+  /* It is just being opened. */
+  for (guint i = 0; i < 5000 && g_atomic_pointer_get (&fleet->devices[0]) == NULL; i++)
+    g_usleep (1000);
+  state_before = sk_folder_state (fleet, 0, "f");
+}
+
+/* What a report says of the moment: before the first pass of an engine nothing is called up to date; afterwards it says when it looked. */
+static void
+test_report_of_the_moment (void)
+{
+  g_autoptr(SkFleet) fleet = sk_fleet_new (2, FALSE);
+  g_autofree char *a = sk_fleet_path (fleet, 0, "f");
+  gint64 now = g_get_real_time () / G_USEC_PER_SEC;
+  g_autoptr(GVariant) report = NULL, folder = NULL, storage = NULL, devices = NULL;
+
+  sk_put_file (a, "file", "content", -1);
+  sk_fleet_share (fleet, "f");
+  sk_fleet_close (fleet, 0);
+  fleet->watch = TRUE;
+  first_pass = fleet;
+  sk_test_stage_hook = ask_before;
+  sk_fleet_open (fleet, 0);
+  g_assert_true (sk_wait (is_up_to_date, fleet, 20));
+  sk_test_stage_hook = NULL;
+  g_assert_cmpstr (state_before, ==, "scanning");
+  g_clear_pointer (&state_before, g_free);
+  report = sk_fleet_run (fleet, 0, "status", NULL);
+  folder = first_of (report, "folders");
+  storage = first_of (report, "storages");
+  g_assert_cmpint (time_of (folder, "last-scan"), >=, now);
+  g_assert_cmpint (time_of (storage, "last-seen"), >=, now);
+  devices = g_variant_lookup_value (report, "devices", G_VARIANT_TYPE ("aa{sv}"));
+  g_assert_cmpuint (g_variant_n_children (devices), ==, 2);
+  for (gsize i = 0; i < 2; i++)
+    {
+      g_autoptr(GVariant) device = g_variant_get_child_value (devices, i);
+
+      g_assert_cmpint (time_of (device, "last-seen"), >=, now);
+    }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -201,5 +281,6 @@ main (int argc, char **argv)
   g_test_add_func ("/sync/one-folder-while-paused", test_one_folder_while_paused);
   g_test_add_func ("/sync/delete-and-restart", test_delete_and_restart);
   g_test_add_func ("/sync/open-issue", test_open_issue);
+  g_test_add_func ("/sync/report-of-the-moment", test_report_of_the_moment);
   return g_test_run ();
 }
