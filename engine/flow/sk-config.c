@@ -300,6 +300,7 @@ sk_session_set_keys (SkSession *self, SkKeyring *keys)
                                 ? sk_members_new (&self->who.vault, &self->who.recovery_sign, &self->who.recovery_box, NULL) : NULL;
   SkConfig *config;
 
+  g_mutex_lock (&self->reloading);         /* what is made meanwhile would bring the old keys back */
   g_mutex_lock (&self->lock);
   config = config_new (keys, none != NULL ? none : self->config->members);
   if (self->config != NULL)
@@ -313,4 +314,5 @@ sk_session_set_keys (SkSession *self, SkKeyring *keys)
     }
   self->config = config;
   g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->reloading);
 }

@@ -169,7 +169,8 @@ void sk_up_publish (SkUp *self);
 void sk_up_step_done (SkUp *self);
 /* Own log and head into one storage (row) now, whatever else is on its way up; waits. Task threads. */
 gboolean sk_up_push_now (SkUp *self, gint64 storage, GCancellable *cancellable, GError **error);
-void sk_up_reload (SkUp *self);                                            /* config changed */
+void sk_up_reload (SkUp *self);                                            /* config changed; waits until it is used */
+void sk_up_refresh (SkUp *self);                                           /* the same without waiting: from down's thread */
 /* Mass change of a folder: a person said yes or no. Carried out by the next pass. */
 void sk_up_confirm (SkUp *self, gint64 folder, gboolean yes);
 /* Local changes of a folder that only receives: @publish them, or take them back. Carried out by the next pass. */

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "sk-epochs.h"
 #include "sk-hash.h"
 #include "sk-rollback.h"
 #include "sk-snapshot-flow.h"
@@ -25,7 +26,15 @@ typedef struct
   GBytes *object;
   GPtrArray *records;
   gboolean config_changed;
+  SkEpochs *epochs;              /* of all rounds */
 } Pull;
+
+/* Something sealed with keys that are not here, perhaps. */
+static void
+note_refusal (Pull *pull, const GError *why)
+{
+  pull->epochs->refused |= g_error_matches (why, SK_ERROR, SK_ERROR_UNTRUSTED);
+}
 
 static void
 want (GArray *wanted, const SkPosition *position)
@@ -109,7 +118,10 @@ read_stranger (SkSession *session, Pull *pull, const SkDeviceId *device, GCancel
   gboolean learnt = FALSE;
 
   if (!sk_membership_learn (session, pull->storage, pull->config, device, &learnt, cancellable, &error))
-    g_message ("storage “%s” has a head of a device that is not known: %s", pull->storage->name, error->message);
+    {
+      note_refusal (pull, error);
+      g_message ("storage “%s” has a head of a device that is not known: %s", pull->storage->name, error->message);
+    }
   pull->config_changed |= learnt;
 }
 
@@ -173,6 +185,7 @@ read_head (SkSession *session, Pull *pull, const char *name, GBytes *object, GCa
   head = sk_head_open (object, key, &session->who.vault, &pull->storage->id, pull->config->keys, &error);
   if (head == NULL)
     {
+      note_refusal (pull, error);
       meet_bad_head (session, pull, name, error);
       return;
     }
@@ -439,9 +452,10 @@ note_offered (SkSession *session, GArray *wanted)
 }
 
 static gboolean
-pull_once (SkSession *session, SkFlowStorage *storage, SkPullResult *out, gboolean *again, GCancellable *cancellable, GError **error)
+pull_once (SkSession *session, SkFlowStorage *storage, SkPullResult *out, SkEpochs *epochs, gboolean *again, GCancellable *cancellable,
+           GError **error)
 {
-  g_auto(Pull) pull = { .storage = storage, .out = out };
+  g_auto(Pull) pull = { .storage = storage, .out = out, .epochs = epochs };
 
   *again = FALSE;
   pull.config = sk_session_config (session);
@@ -473,6 +487,7 @@ pull_once (SkSession *session, SkFlowStorage *storage, SkPullResult *out, gboole
           g_propagate_error (error, g_steal_pointer (&local));
           return FALSE;
         }
+      note_refusal (&pull, local);
       g_ptr_array_add (out->problems, g_strdup_printf ("a log in storage “%s” could not be read: %s", storage->name, local->message));
     }
   if (pull.config_changed)
@@ -484,9 +499,25 @@ pull_once (SkSession *session, SkFlowStorage *storage, SkPullResult *out, gboole
   return TRUE;
 }
 
+/* Keys of another device that were missing: with them everything is looked at once more. */
+static gboolean
+read_epochs (SkSession *session, SkFlowStorage *storage, SkEpochs *epochs, gboolean *again, GCancellable *cancellable, GError **error)
+{
+  gboolean learnt = FALSE;
+
+  if (!epochs->refused || *again)
+    return TRUE;
+  epochs->refused = FALSE;
+  if (!sk_epochs_read (epochs, session, storage, &learnt, cancellable, error))
+    return FALSE;
+  *again = learnt;
+  return TRUE;
+}
+
 gboolean
 sk_pull_storage (SkSession *session, SkFlowStorage *storage, SkPullResult *out, GCancellable *cancellable, GError **error)
 {
+  g_auto(SkEpochs) epochs = { NULL };
   gboolean again = TRUE;
 
   if (!sk_store_check_marker_sync (storage->store, &session->who.vault, &storage->id, cancellable, error))
@@ -494,8 +525,9 @@ sk_pull_storage (SkSession *session, SkFlowStorage *storage, SkPullResult *out, 
   for (guint round = 0; again && round < SK_DEVICES_MAX; round++)
     {
       g_ptr_array_set_size (out->problems, 0);
-      if (!pull_once (session, storage, out, &again, cancellable, error))
+      if (!pull_once (session, storage, out, &epochs, &again, cancellable, error)
+          || !read_epochs (session, storage, &epochs, &again, cancellable, error))
         return FALSE;
     }
-  return TRUE;
+  return sk_epochs_settle (&epochs, session, error);
 }

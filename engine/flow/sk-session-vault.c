@@ -4,6 +4,7 @@
 
 #include "sk-attachments.h"
 #include "sk-crash.h"
+#include "sk-epochs.h"
 #include "sk-invite-serve.h"
 #include "sk-watch.h"
 
@@ -138,10 +139,11 @@ sk_session_check_pause (SkSession *self)
 static gboolean
 unlock (SkSession *self, const char *passphrase, GError **error)
 {
-  g_autoptr(SkKeyring) keys = NULL;
+  g_autoptr(SkKeyring) kept = NULL, keys = NULL;
 
-  if (!sk_home_load_secrets (self->home, passphrase, &self->identity, &keys, &self->keep, error))
+  if (!sk_home_load_secrets (self->home, passphrase, &self->identity, &kept, &self->keep, error))
     return FALSE;
+  keys = sk_epochs_load (self->home, &self->who.vault, self->identity, kept);
   sk_keyring_id_key (keys, &self->id_key);
   sk_gear_init (&self->gear, &self->id_key);
   sk_session_set_keys (self, keys);

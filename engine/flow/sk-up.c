@@ -329,6 +329,13 @@ sk_up_reload (SkUp *self)
     sk_worker_call (self->worker, on_reload, &(UpMessage) { .up = self });
 }
 
+void
+sk_up_refresh (SkUp *self)
+{
+  if (self != NULL)
+    sk_worker_push (self->worker, on_reload, message_new (self, 0, NULL), message_free);
+}
+
 static void
 on_confirm (gpointer data)
 {

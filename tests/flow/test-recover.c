@@ -221,6 +221,68 @@ test_no_usable_epoch (void)
   assert_file (b, "one", "in the first epoch");
 }
 
+/* Devices that run hear of an epoch made meanwhile, read and write with it, and still have it after a restart without any storage. */
+static void
+test_running_devices_follow (void)
+{
+  g_autoptr(SkGuests) guests = sk_guests_new (4);
+  g_autofree char *phrase = sk_guests_found (guests), *a = share_docs (guests), *b = NULL, *d = NULL, *old = NULL, *chosen = NULL, *now = NULL, *kept = NULL;
+  g_autofree char *thiefs = NULL, *away = NULL;
+  SkSession *first = guests->sessions[0], *thief = guests->sessions[1];
+  SkCommand command = { .session = first };
+  g_autoptr(GPtrArray) records = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_record_free);
+  g_autoptr(SkConfig) config = NULL;
+  g_autoptr(GError) error = NULL;
+
+  sk_guests_let_in (guests, 1, "thief");
+  sk_guests_let_in (guests, 3, "third");
+  d = attach_docs (guests, 3);
+  sk_guests_sync (guests, 0);
+  config = sk_session_config (first);
+  g_ptr_array_add (records, sk_record_new_member (sk_member_build_revoke (&first->who.vault, &thief->who.device, NULL, config->members, FALSE,
+                                                                          &first->who.device, first->identity, sk_session_wall (first))));
+  sk_command_append (&command, records, NULL, NULL, &error);
+  g_assert_no_error (error);
+  sk_command_reload (&command, &error);
+  g_assert_no_error (error);
+  sk_guests_sync (guests, 0);
+  old = current_epoch (guests, 0);
+  g_variant_unref (recover (guests, 2, phrase, "restored"));
+  chosen = current_epoch (guests, 2);
+  g_assert_cmpstr (chosen, !=, old);
+  b = attach_docs (guests, 2);
+  sk_put_file (b, "two", "in the new epoch", -1);
+  sk_guests_sync (guests, 2);
+  sk_guests_sync (guests, 0);
+  assert_file (a, "two", "in the new epoch");
+  now = current_epoch (guests, 0);
+  g_assert_cmpstr (now, ==, chosen);
+  g_assert_cmpuint (sk_guests_count_devices (guests, 0), ==, 4);
+  /* What is written now is for those who have the new keys. */
+  sk_put_file (a, "three", "from the first", -1);
+  sk_guests_sync (guests, 0);
+  sk_guests_sync (guests, 2);
+  assert_file (b, "three", "from the first");
+  sk_guests_sync (guests, 3);
+  assert_file (d, "two", "in the new epoch");
+  assert_file (d, "three", "from the first");
+  (void) sk_session_command (thief, "sync", NULL, NULL, NULL, NULL, NULL);
+  thiefs = current_epoch (guests, 1);
+  g_assert_cmpstr (thiefs, ==, old);
+  /* Without the storage. */
+  away = g_strconcat (guests->storage, ".away", NULL);
+  sk_guests_close (guests, 0);
+  g_assert_cmpint (g_rename (guests->storage, away), ==, 0);
+  sk_guests_open (guests, 0, NULL, FALSE);
+  kept = current_epoch (guests, 0);
+  g_assert_cmpstr (kept, ==, chosen);
+  g_assert_cmpint (g_rename (away, guests->storage), ==, 0);
+  sk_put_file (b, "four", "later", -1);
+  sk_guests_sync (guests, 2);
+  sk_guests_sync (guests, 0);
+  assert_file (a, "four", "later");
+}
+
 /* --- RULES C11 --- */
 
 static void
@@ -322,6 +384,7 @@ main (int argc, char **argv)
   g_test_add_func ("/recover/rule-b1/every-device-lost", test_all_lost);
   g_test_add_func ("/recover/rule-b1/epoch-of-a-revoked-device-is-not-written-with", test_revoked_epoch);
   g_test_add_func ("/recover/rule-b1/new-epoch-when-none-is-usable", test_no_usable_epoch);
+  g_test_add_func ("/recover/rule-b1/running-devices-follow", test_running_devices_follow);
   g_test_add_func ("/recover/rule-c11/two-vaults-in-one-place", test_two_vaults);
   g_test_add_func ("/recover/bad/words", test_bad_words);
   g_test_add_func ("/recover/bad/place", test_bad_place);

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sk-epochs.h"
+
+#include <string.h>
+
+#include "sk-limits.h"
+
+#define KEPT_NAME "epochs.bin"
+#define KEPT_VERSION 1
+#define KEPT_MAX (64u << 20)
+
+/* --- one object --- */
+
+/* The keys in @object; NULL when it is not for this device, of another vault, or has another id key: that one never changes. */
+static SkKeyring *
+open_epoch (GBytes *object, const SkId *vault, SkMembers *members, SkIdentity *identity, SkKeyring *own, SkId *epoch, GError **error)
+{
+  g_autoptr(SkKeyring) keys = NULL;
+  SkPublicKey sign, box;
+
+  if (!sk_epoch_open (object, vault, members, identity, epoch, &keys, &sign, &box, error))
+    return NULL;
+  if (!sk_keyring_shares_id_key (keys, own))
+    {
+      sk_fail (error, SK_ERROR_UNTRUSTED, "its id key is not that of this vault");
+      return NULL;
+    }
+  return g_steal_pointer (&keys);
+}
+
+/* @own with the keys of @more; what is written with stays. (transfer full) */
+static SkKeyring *
+add_older (SkKeyring *own, SkKeyring *more)
+{
+  return sk_keyring_with_epochs_of (more, own);
+}
+
+/* @epoch, which @keys has, is written with from now on. (transfer full) */
+static SkKeyring *
+make_current (SkKeyring *keys, const SkId *epoch)
+{
+  const SkKey unused = { { 0 } };
+
+  return sk_keyring_with_epoch (keys, epoch, &unused);
+}
+
+/* --- kept in the home: u8 version, id of the epoch that is written with, varint n, n x (varint length, object) --- */
+
+static GPtrArray *
+parse_kept (GBytes *bytes, SkId *current)
+{
+  g_autoptr(GPtrArray) objects = g_ptr_array_new_with_free_func ((GDestroyNotify) g_bytes_unref);
+  gsize size, len;
+  const guint8 *data = bytes != NULL ? g_bytes_get_data (bytes, &size) : NULL;
+  SkReader r;
+  guint64 n;
+
+  if (data == NULL)
+    return g_steal_pointer (&objects);
+  sk_reader_init (&r, data, size);
+  if (sk_reader_u8 (&r) != KEPT_VERSION)
+    return g_steal_pointer (&objects);
+  sk_reader_id (&r, current);
+  n = sk_reader_varint (&r, SK_EPOCHS_MAX);
+  for (guint64 i = 0; i < n; i++)
+    {
+      const guint8 *object = sk_reader_blob (&r, SK_SMALL_OBJECT_MAX, &len);
+
+      if (object == NULL)
+        break;
+      g_ptr_array_add (objects, g_bytes_new (object, len));
+    }
+  return g_steal_pointer (&objects);
+}
+
+/* What is damaged is fetched again when it is needed: the storages have it. */
+SkKeyring *
+sk_epochs_load (SkHome *home, const SkId *vault, SkIdentity *identity, SkKeyring *keys)
+{
+  g_autoptr(GBytes) bytes = sk_home_read_file (home, KEPT_NAME, KEPT_MAX, NULL);
+  SkId current = { { 0 } };
+  g_autoptr(GPtrArray) objects = parse_kept (bytes, &current);
+  g_autoptr(SkKeyring) all = sk_keyring_ref (keys);
+
+  for (guint i = 0; i < objects->len; i++)
+    {
+      SkId epoch;
+      g_autoptr(GError) error = NULL;
+      g_autoptr(SkKeyring) more = open_epoch (objects->pdata[i], vault, NULL, identity, all, &epoch, &error), before = NULL;
+
+      if (more == NULL)
+        {
+          g_message ("an epoch kept in the home is left out: %s", error->message);
+          continue;
+        }
+      before = all;
+      all = add_older (before, more);
+    }
+  return sk_keyring_has_epoch (all, &current) ? make_current (all, &current) : g_steal_pointer (&all);
+}
+
+static gboolean
+keep (SkSession *session, GPtrArray *fresh, const SkId *current, GError **error)
+{
+  g_autoptr(GBytes) before = sk_home_read_file (session->home, KEPT_NAME, KEPT_MAX, NULL), after = NULL;
+  SkId unused;
+  g_autoptr(GPtrArray) objects = parse_kept (before, &unused);
+  g_auto(SkWriter) w = { 0 };
+
+  for (guint i = 0; i < fresh->len; i++)
+    g_ptr_array_add (objects, g_bytes_ref (fresh->pdata[i]));
+  sk_writer_init (&w);
+  sk_writer_u8 (&w, KEPT_VERSION);
+  sk_writer_id (&w, current);
+  sk_writer_varint (&w, objects->len);
+  for (guint i = 0; i < objects->len; i++)
+    {
+      gsize len;
+      gconstpointer data = g_bytes_get_data (objects->pdata[i], &len);
+
+      sk_writer_blob (&w, data, len);
+    }
+  after = sk_writer_finish (&w);
+  return sk_home_write_file (session->home, KEPT_NAME, g_bytes_get_data (after, NULL), g_bytes_get_size (after), error);
+}
+
+/* --- from a storage --- */
+
+void
+sk_epochs_clear (SkEpochs *self)
+{
+  g_clear_pointer (&self->objects, g_ptr_array_unref);
+}
+
+/* FALSE: the storage cannot be read. */
+static gboolean
+read_one (SkEpochs *self, SkSession *session, SkFlowStorage *storage, const char *name, GCancellable *cancellable, GError **error)
+{
+  g_autoptr(SkConfig) config = sk_session_config (session);
+  g_autoptr(GError) local = NULL;
+  g_autoptr(GBytes) object = NULL;
+  g_autoptr(SkKeyring) keys = NULL, all = NULL;
+  SkId named, epoch;
+
+  if (!g_str_has_prefix (name, "epochs/") || !sk_id_parse (name + strlen ("epochs/"), &named, NULL) || sk_keyring_has_epoch (config->keys, &named))
+    return TRUE;
+  object = sk_store_get_sync (storage->store, name, SK_SMALL_OBJECT_MAX, cancellable, &local);
+  if (object == NULL && (g_error_matches (local, SK_ERROR, SK_ERROR_OFFLINE) || g_cancellable_is_cancelled (cancellable)))
+    {
+      g_propagate_error (error, g_steal_pointer (&local));
+      return FALSE;
+    }
+  if (object != NULL)
+    keys = open_epoch (object, &session->who.vault, config->members, session->identity, config->keys, &epoch, &local);
+  if (keys == NULL || !sk_id_equal (&epoch, &named))
+    {
+      g_message ("“%s” in storage “%s” is left out: %s", name, storage->name, local != NULL ? local->message : "it is another epoch");
+      return TRUE;
+    }
+  all = add_older (config->keys, keys);
+  sk_session_set_keys (session, all);
+  if (self->objects == NULL)
+    self->objects = g_ptr_array_new_with_free_func ((GDestroyNotify) g_bytes_unref);
+  g_ptr_array_add (self->objects, g_steal_pointer (&object));
+  return TRUE;
+}
+
+gboolean
+sk_epochs_read (SkEpochs *self, SkSession *session, SkFlowStorage *storage, gboolean *learnt, GCancellable *cancellable, GError **error)
+{
+  g_autoptr(GPtrArray) items = sk_store_list_sync (storage->store, "epochs/", cancellable, error);
+  guint before = self->objects != NULL ? self->objects->len : 0;
+
+  *learnt = FALSE;
+  if (items == NULL)
+    return FALSE;
+  for (guint i = 0; i < items->len && i < 2 * SK_EPOCHS_MAX; i++)
+    if (!read_one (self, session, storage, ((SkStoreItem *) items->pdata[i])->name, cancellable, error))
+      return FALSE;
+  *learnt = self->objects != NULL && self->objects->len > before;
+  return TRUE;
+}
+
+gboolean
+sk_epochs_settle (SkEpochs *self, SkSession *session, GError **error)
+{
+  g_autoptr(SkConfig) config = sk_session_config (session);
+  SkId current = *sk_keyring_current (config->keys);
+
+  if (self->objects == NULL || self->objects->len == 0)
+    return TRUE;
+  for (guint i = 0; i < self->objects->len; i++)
+    {
+      SkId epoch;
+
+      if (sk_epoch_usable (self->objects->pdata[i], &session->who.vault, config->members, &epoch, NULL))
+        current = epoch;
+    }
+  /* Kept before anything is sealed with it: nobody but its maker may have it in a home yet. */
+  if (!keep (session, self->objects, &current, error))
+    return FALSE;
+  g_ptr_array_set_size (self->objects, 0);
+  if (!sk_id_equal (&current, sk_keyring_current (config->keys)))
+    {
+      g_autoptr(SkKeyring) keys = make_current (config->keys, &current);
+
+      sk_session_set_keys (session, keys);
+    }
+  sk_up_refresh (session->up);
+  return TRUE;
+}
