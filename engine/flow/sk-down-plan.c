@@ -37,8 +37,8 @@ sk_down_item_free (SkDownItem *self)
   g_free (self);
 }
 
-static void
-expected_from_base (const SkBase *base, SkStat *out)
+void
+sk_down_expect_base (const SkBase *base, SkStat *out)
 {
   *out = (SkStat) { .kind = base->kind, .size = base->size, .mode = base->mode, .mtime = base->stat_mtime, .ctime = base->ctime,
                     .btime = base->btime, .ino = base->ino, .dev = base->dev, .mount_root = base->mount_root };
@@ -54,65 +54,9 @@ typedef struct
   gint64 *after;
   SkIgnore *ignore;
   GPtrArray *plan;
-  GHashTable *taken;             /* gint64 rows of nodes that are moved away in this plan */
+  SkDownMoves *moves;
   GArray *holds;                 /* Hold: left out by --only or the rules */
 } Plan;
-
-/* Bytes at the end that both paths have in common. */
-static gsize
-common_tail (const char *a, const char *b)
-{
-  gsize a_len = strlen (a), b_len = strlen (b), n = 0;
-
-  while (n < a_len && n < b_len && a[a_len - n - 1] == b[b_len - n - 1])
-    n++;
-  return n;
-}
-
-/* A file of this folder that holds the wanted content and is not wanted at its own name any more is moved, not copied. Of several that are
- * equal the one with the most similar path: in a directory that was renamed each file stays itself. */
-static gboolean
-look_for_move (SkSession *session, Plan *plan, SkDownItem *item, GError **error)
-{
-  g_autoptr(GPtrArray) holders = sk_index_nodes_by_content (session->index, item->node->target.content, 16, error);
-  gint64 best = 0;
-  gsize best_tail = 0;
-
-  if (holders == NULL)
-    return FALSE;
-  for (guint i = 0; i < holders->len; i++)
-    {
-      SkNode *holder = holders->pdata[i];
-      g_autofree char *path = NULL;
-      gsize tail;
-
-      if (holder->folder != plan->folder->row || holder->row == item->node->row || holder->base.kind != SK_KIND_FILE
-          || holder->hold != 0 || g_hash_table_contains (plan->taken, &holder->row))
-        continue;
-      /* Only what is to be gone there anyway: after a kill in between, the old name that is empty must not be taken for a removal by the
-       * person, as it would be where something else is wanted under that name. */
-      if (holder->target.kind != SK_KIND_NONE)
-        continue;
-      path = sk_index_node_path (session->index, holder->row, error);
-      if (path == NULL)
-        return FALSE;
-      tail = common_tail (path, item->path);
-      if (item->move_from != NULL && tail <= best_tail)
-        continue;
-      best = holder->row;
-      best_tail = tail;
-      g_free (item->move_from);
-      item->move_from = g_steal_pointer (&path);
-    }
-  if (item->move_from == NULL)
-    return TRUE;
-  item->move_node = sk_index_node_by_row (session->index, best, error);
-  if (item->move_node == NULL)
-    return FALSE;
-  expected_from_base (&item->move_node->base, &item->move_expected);
-  g_hash_table_add (plan->taken, &item->move_node->row);
-  return TRUE;
-}
 
 static SkDownSourceFile *
 source_of (SkSession *session, Plan *plan, gint64 content, guint64 offset, GError **error)
@@ -239,7 +183,7 @@ plan_node (SkSession *session, Plan *plan, const SkNode *dirty, GError **error)
   meta_equal = (node->target.kind == SK_KIND_SYMLINK || node->base.mode == node->target.mode)
                && (node->target.kind == SK_KIND_DIR || node->base.mtime == node->target.mtime);
   item->action = sk_merge_apply (node->base.kind, node->target.kind, content_equal, meta_equal);
-  expected_from_base (&node->base, &item->expected);
+  sk_down_expect_base (&node->base, &item->expected);
   if (!load_target (session, item, error))
     return FALSE;
   if (plan->folder->mode == SK_FOLDER_BOTH && !content_equal
@@ -247,7 +191,7 @@ plan_node (SkSession *session, Plan *plan, const SkNode *dirty, GError **error)
     return FALSE;
   if (node->target.kind != SK_KIND_FILE || content_equal || item->entry == NULL)
     return TRUE;
-  if (node->base.kind == SK_KIND_NONE && !look_for_move (session, plan, item, error))
+  if (node->base.kind == SK_KIND_NONE && !sk_down_moves_look (plan->moves, session, item, error))
     return FALSE;
   return item->move_from != NULL || look_for_chunks (session, plan, item, error);
 }
@@ -361,10 +305,10 @@ GPtrArray *
 sk_down_plan (SkDown *self, SkFlowFolder *folder, gboolean gone, gint64 *after, GError **error)
 {
   g_autoptr(SkIgnore) ignore = sk_rules_read (self->session, folder->row, folder->name, folder->root, error);
-  g_autoptr(GHashTable) taken = g_hash_table_new (g_int64_hash, g_int64_equal);
+  g_autoptr(SkDownMoves) moves = sk_down_moves_new ();
   g_autoptr(GPtrArray) items = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_down_item_free);
   g_autoptr(GArray) holds = g_array_new (FALSE, FALSE, sizeof (Hold));
-  Plan plan = { .down = self, .folder = folder, .gone = gone, .after = after, .ignore = ignore, .plan = items, .taken = taken, .holds = holds };
+  Plan plan = { .down = self, .folder = folder, .gone = gone, .after = after, .ignore = ignore, .plan = items, .moves = moves, .holds = holds };
 
   if (ignore == NULL || !sk_session_index (self->session, plan_window, &plan, error)
       || (holds->len > 0 && !sk_session_transact (self->session, set_holds, holds, error)))

@@ -69,6 +69,15 @@ struct _SkDown
 };
 
 void sk_down_item_free (SkDownItem *self);
+/* What a path with this base should look like on the disk. */
+void sk_down_expect_base (const SkBase *base, SkStat *out);
+/* sk-down-moves.c, index thread: files of the folder that are wanted elsewhere than where they lie. One per plan. */
+typedef struct _SkDownMoves SkDownMoves;
+SkDownMoves *sk_down_moves_new (void);
+void sk_down_moves_free (SkDownMoves *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkDownMoves, sk_down_moves_free)
+/* Sets move_from, move_node and move_expected of @item when a file is there that can be moved to its place. */
+gboolean sk_down_moves_look (SkDownMoves *self, SkSession *session, SkDownItem *item, GError **error);
 void sk_down_source_file_free (gpointer data);
 /* Plans up to SK_DOWN_WINDOW dirty nodes after *@after, those that are to be nothing (@gone) or to be something; *@after moves on; 0 when there are
  * no more. What --only or the ignore rules leave out is held in the index and not planned again. */

@@ -466,6 +466,46 @@ test_equal_files_keep_their_inodes (void)
     }
 }
 
+/* Far more equal ones than are looked at, empty ones among them, in directories of directories. */
+static void
+test_many_equal_files (void)
+{
+  g_autofree char *a = NULL, *b = NULL;
+  g_autoptr(SkFleet) fleet = share_tree (&a, &b);
+  g_autofree char *old = g_build_filename (a, "old", NULL), *new = g_build_filename (a, "new", NULL);
+  g_autoptr(GHashTable) inodes = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  GHashTableIter iter;
+  gpointer name, inode;
+
+  for (guint i = 0; i < 120; i++)
+    {
+      char *path = g_strdup_printf ("d%u/e%u/%u", i % 5, i % 3, i * 7919 % 1000);
+      g_autofree char *full = g_build_filename ("old", path, NULL);
+
+      sk_put_file (a, full, i % 2 == 0 ? "" : "all the same", -1);
+      g_hash_table_insert (inodes, path, NULL);
+    }
+  sk_fleet_settle (fleet, 8);
+  g_hash_table_iter_init (&iter, inodes);
+  while (g_hash_table_iter_next (&iter, &name, NULL))
+    {
+      g_autofree char *full = g_build_filename ("old", name, NULL);
+      guint64 number = inode_of (b, full);
+
+      g_hash_table_iter_replace (&iter, g_memdup2 (&number, sizeof number));
+    }
+  g_assert_cmpint (g_rename (old, new), ==, 0);
+  sk_fleet_settle (fleet, 8);
+  sk_assert_equal_trees (fleet, "f");
+  g_hash_table_iter_init (&iter, inodes);
+  while (g_hash_table_iter_next (&iter, &name, &inode))
+    {
+      g_autofree char *full = g_build_filename ("new", name, NULL);
+
+      g_assert_cmpuint (inode_of (b, full), ==, *(guint64 *) inode);
+    }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -485,6 +525,7 @@ main (int argc, char **argv)
   g_test_add_func ("/moves/rule-a15/comes-back-with-what-changed", test_directory_comes_back_with_what_changed);
   g_test_add_func ("/moves/rule-a15/unknown-file-keeps-directory", test_unknown_file_keeps_directory);
   g_test_add_func ("/moves/equal-files-keep-their-inodes", test_equal_files_keep_their_inodes);
+  g_test_add_func ("/moves/many-equal-files-keep-their-inodes", test_many_equal_files);
   g_test_add_func ("/moves/large-directory/no-content-moved", test_large_directory);
   return g_test_run ();
 }
