@@ -6,10 +6,12 @@
 
 /* --- sync --- */
 
+#define FAILED_SHOWN 10u
+
 static void
-write_failed (SkaCli *cli, GVariant *failed)
+write_failed (SkaCli *cli, GVariant *failed, guint64 n)
 {
-  for (gsize i = 0; i < g_variant_n_children (failed); i++)
+  for (gsize i = 0; i < g_variant_n_children (failed) && i < FAILED_SHOWN; i++)
     {
       g_autoptr(GVariant) item = g_variant_get_child_value (failed, i);
       g_autofree char *path = ska_escape (ska_get (item, "path"));
@@ -17,6 +19,8 @@ write_failed (SkaCli *cli, GVariant *failed)
 
       fprintf (cli->out, "  %s: %s\n", path, why);
     }
+  if (n > FAILED_SHOWN)
+    fprintf (cli->out, "  and %" G_GUINT64_FORMAT " more\n", n - FAILED_SHOWN);
 }
 
 static void
@@ -55,7 +59,7 @@ ska_print_sync (SkaCli *cli, GVariant *reply)
   if (g_variant_n_children (failed) > 0)
     {
       fputs ("Not done:\n", cli->out);
-      write_failed (cli, failed);
+      write_failed (cli, failed, MAX (ska_get_number (reply, "n-failed"), g_variant_n_children (failed)));
     }
   if (ska_get_flag (reply, "attention"))
     fputs ("Something wants you: see “skerryctl issues”.\n", cli->out);

@@ -10,6 +10,7 @@
 #include "config.h"
 #include "sk-live.h"
 #include "sk-command.h"
+#include "sk-issues.h"
 
 typedef struct
 {
@@ -39,7 +40,7 @@ count_kind (GHashTable *kinds, const char *kind)
 static gboolean
 add_lists (SkSession *session, GString *text, GError **error)
 {
-  g_autoptr(GPtrArray) issues = sk_index_issues (session->index, error);
+  g_autoptr(GPtrArray) issues = sk_issues_list (session, error);
   g_autoptr(GPtrArray) activity = issues != NULL ? sk_index_activity (session->index, 1000, error) : NULL;
   g_autoptr(GHashTable) open = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   g_autoptr(GHashTable) happened = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);

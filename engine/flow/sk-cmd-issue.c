@@ -5,6 +5,7 @@
 #include "sk-command.h"
 #include "sk-known-root.h"
 #include "sk-invite-serve.h"
+#include "sk-issues.h"
 #include "sk-report.h"
 
 GVariant *
@@ -32,7 +33,7 @@ static gboolean
 find_issue (SkSession *session, gpointer data, GError **error)
 {
   FindCall *call = data;
-  g_autoptr(GPtrArray) issues = sk_index_issues (session->index, error);
+  g_autoptr(GPtrArray) issues = sk_issues_list (session, error);
 
   if (issues == NULL)
     return FALSE;
@@ -106,7 +107,7 @@ sk_cmd_resolve (SkCommand *self, GError **error)
   else if (g_str_equal (call.found->kind, "folder-copy") && yes)
     ok = sk_known_root_accept_copy (self->session, call.found->folder, error);
   else if (g_str_equal (choice, "retry"))
-    sk_session_settle_issue (self->session, call.found->key);
+    sk_issues_settle_together (self->session, call.found->key);
   else
     ok = sk_fail (error, SK_ERROR_USAGE, "“%s” is no way to resolve this issue; see 'skerryctl issues'", choice);
   if (ok && !g_str_equal (choice, "retry"))

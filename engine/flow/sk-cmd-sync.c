@@ -2,10 +2,13 @@
 #include <string.h>
 
 #include "sk-command.h"
+#include "sk-issues.h"
 #include "sk-report.h"
 
 /* Up writes what down must know and down meets changes that up must take first; two devices at rest need one round. */
 #define SYNC_ROUNDS_MAX 8u
+/* Of what failed so many are listed, and how many more there are. */
+#define SYNC_FAILED_MAX 1000u
 
 static gboolean
 folder_rows (SkCommand *self, GArray *rows, GError **error)
@@ -83,19 +86,26 @@ typedef struct
   SkCounters before;
 } Sync;
 
+static guint
+n_failed (const Sync *sync)
+{
+  return sync->down.failed->len + (sync->up_failed != NULL ? sync->up_failed->len : 0);
+}
+
 static GVariant *
 failed_list (const Sync *sync)
 {
+  guint n = n_failed (sync);
   GVariantBuilder list;
 
   g_variant_builder_init (&list, G_VARIANT_TYPE ("aa{sv}"));
-  for (guint i = 0; i < sync->down.failed->len; i++)
+  for (guint i = 0; i < sync->down.failed->len && i < SYNC_FAILED_MAX; i++)
     {
       const SkDownFailure *failure = sync->down.failed->pdata[i];
 
       add_failed (&list, failure->path, failure->why);
     }
-  for (guint i = 0; sync->up_failed != NULL && i < sync->up_failed->len; i++)
+  for (guint i = 0; sync->up_failed != NULL && i < sync->up_failed->len && sync->down.failed->len + i < SYNC_FAILED_MAX; i++)
     {
       g_autofree char *text = g_strdup (sync->up_failed->pdata[i]);
       char *colon = strstr (text, ": ");
@@ -103,6 +113,12 @@ failed_list (const Sync *sync)
       if (colon != NULL)
         *colon = '\0';
       add_failed (&list, text, colon != NULL ? colon + 2 : text);
+    }
+  if (n > SYNC_FAILED_MAX)
+    {
+      g_autofree char *more = g_strdup_printf ("%u more failed", n - SYNC_FAILED_MAX);
+
+      add_failed (&list, "", more);
     }
   return g_variant_builder_end (&list);
 }
@@ -163,15 +179,17 @@ static gboolean
 look_for_issues (SkSession *session, gpointer data, GError **error)
 {
   IssueCall *call = data;
-  g_autoptr(GPtrArray) issues = sk_index_issues (session->index, error);
+  g_autoptr(GPtrArray) issues = sk_issues_list (session, error);
 
   if (issues == NULL)
     return FALSE;
   for (guint i = 0; i < issues->len && !call->open; i++)
     {
-      gint64 folder = ((SkIssueRow *) issues->pdata[i])->folder;
+      const SkIssueRow *row = issues->pdata[i];
+      gint64 folder = row->folder;
 
-      call->open = call->rows->len == 0 && folder != 0;
+      /* A home that takes nothing concerns every folder. */
+      call->open = (call->rows->len == 0 && folder != 0) || g_str_equal (row->kind, "home");
       for (guint k = 0; k < call->rows->len && !call->open; k++)
         call->open = folder == g_array_index (call->rows, gint64, k);
     }
@@ -205,7 +223,7 @@ sk_cmd_sync (SkCommand *self, GError **error)
       sk_down_result_clear (&sync.down);
       return NULL;
     }
-  attention = issues.open || sync.down.failed->len > 0 || (sync.up_failed != NULL && sync.up_failed->len > 0);
+  attention = issues.open || n_failed (&sync) > 0;
   g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
   g_variant_builder_add (&builder, "{sv}", "seconds", g_variant_new_double ((double) (g_get_monotonic_time () - begin) / G_USEC_PER_SEC));
   g_variant_builder_add (&builder, "{sv}", "files", g_variant_new_uint64 (sync.down.files));
@@ -213,6 +231,7 @@ sk_cmd_sync (SkCommand *self, GError **error)
   g_variant_builder_add (&builder, "{sv}", "chunks", chunk_counts (&sync.down));
   g_variant_builder_add (&builder, "{sv}", "sources", source_list (self, &sync.down));
   g_variant_builder_add (&builder, "{sv}", "failed", failed_list (&sync));
+  g_variant_builder_add (&builder, "{sv}", "n-failed", g_variant_new_uint64 (n_failed (&sync)));
   g_variant_builder_add (&builder, "{sv}", "sent", sent_counts (self, &sync));
   g_variant_builder_add (&builder, "{sv}", "attention", g_variant_new_boolean (attention));
   g_clear_pointer (&sync.up_failed, g_ptr_array_unref);

@@ -390,8 +390,8 @@ has_room (SkFlowFolder *folder, SkDownItem *item, gint64 *room)
       *room -= (gint64) item->entry->size;
       return TRUE;
     }
-  g_set_error (&item->error, SK_ERROR, SK_ERROR_NO_SPACE, "there is no room for it in “%s” (it has %" G_GUINT64_FORMAT " bytes); free some space, the rest goes on",
-               folder->path, item->entry->size);
+  g_set_error (&item->error, SK_ERROR, SK_ERROR_NO_SPACE, "there is no room for its %" G_GUINT64_FORMAT " bytes in “%s”; free some space, the rest goes on",
+               item->entry->size, folder->path);
   return FALSE;
 }
 

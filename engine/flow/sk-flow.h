@@ -95,6 +95,7 @@ struct _SkSession
 
   GMutex lock;                   /* config, counters, report, open_issues */
   GHashTable *open_issues;       /* keys of the issues in the index, so that settling what is not there costs nothing */
+  struct _SkIssues *issues;      /* under lock; sk-issues.h */
   SkConfig *config;
   SkCounters counters;
   struct _SkLive *live;          /* sk-live.h */
@@ -135,7 +136,7 @@ SkCompressor *sk_session_take_compressor (SkSession *self);
 void sk_session_give_compressor (SkSession *self, SkCompressor *z);
 void sk_session_count (SkSession *self, const SkCounters *add);
 gint64 sk_session_wall (SkSession *self);                                  /* unix seconds */
-/* Issues; from any thread but the index thread. @key is made by the caller, stable for the thing. */
+/* --- sk-issues.c: issues; from any thread but the index thread. @key is made by the caller, stable for the thing. */
 void sk_session_raise (SkSession *self, const char *key, const char *kind, gint64 folder, const char *path, const char *format, ...) G_GNUC_PRINTF (6, 7);
 void sk_session_settle_issue (SkSession *self, const char *key);
 /* Something a report shows has changed. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sk-report.h"
 
+#include "sk-issues.h"
 #include "sk-live.h"
 
 #include <string.h>
@@ -42,7 +43,7 @@ read_rows (SkSession *session, gpointer data, GError **error)
 
   rows->folders = sk_index_folders (session->index);
   rows->storages = sk_index_storages (session->index);
-  rows->issues = sk_index_issues (session->index, error);
+  rows->issues = sk_issues_list (session, error);
   rows->paused_until = (gint64) MIN (sk_index_get_u64 (session->index, "paused-until", 0), (guint64) G_MAXINT64);
   rows->counts = g_array_new (FALSE, TRUE, sizeof (SkFolderCounts));
   read_seen (session, rows);

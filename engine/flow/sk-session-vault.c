@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sk-attachments.h"
+#include "sk-issues.h"
 #include "sk-crash.h"
 #include "sk-epochs.h"
 #include "sk-invite-serve.h"
@@ -83,12 +84,8 @@ restart_first_contact (SkSession *session, gpointer data, GError **error)
 static gboolean
 make_tree (SkSession *session, gpointer data, GError **error)
 {
-  g_autoptr(GPtrArray) issues = sk_index_issues (session->index, error);
-
-  if (issues == NULL)
+  if (!sk_issues_load (session, error))
     return FALSE;
-  for (guint i = 0; i < issues->len; i++)
-    g_hash_table_add (session->open_issues, g_strdup (((SkIssueRow *) issues->pdata[i])->key));
   session->tree = sk_tree_new (session->index, &session->who.writer, session->who.device_name);
   return TRUE;
 }

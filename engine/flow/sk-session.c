@@ -2,6 +2,7 @@
 #include "sk-attachments.h"
 #include "sk-crash.h"
 #include "sk-invite-serve.h"
+#include "sk-issues.h"
 #include "sk-live.h"
 #include "sk-report.h"
 #include "sk-watch.h"
@@ -99,67 +100,6 @@ gint64
 sk_session_wall (SkSession *self)
 {
   return sk_clock_wall (self->clock) / G_USEC_PER_SEC;
-}
-
-typedef struct
-{
-  const char *key, *kind, *path, *text;
-  gint64 folder, wall;
-  gboolean changed;
-} IssueCall;
-
-static gboolean
-raise_issue (SkSession *session, gpointer data, GError **error)
-{
-  IssueCall *call = data;
-
-  return sk_index_issue_raise (session->index, call->key, call->kind, call->folder, call->path, call->text, call->wall, error);
-}
-
-static gboolean
-clear_issue (SkSession *session, gpointer data, GError **error)
-{
-  IssueCall *call = data;
-
-  return sk_index_issue_clear (session->index, call->key, &call->changed, error);
-}
-
-void
-sk_session_raise (SkSession *self, const char *key, const char *kind, gint64 folder, const char *path, const char *format, ...)
-{
-  g_autofree char *text = NULL;
-  g_autoptr(GError) error = NULL;
-  IssueCall call = { .key = key, .kind = kind, .folder = folder, .path = path, .wall = sk_session_wall (self) };
-  va_list args;
-
-  va_start (args, format);
-  text = g_strdup_vprintf (format, args);
-  va_end (args);
-  call.text = text;
-  g_mutex_lock (&self->lock);
-  g_hash_table_add (self->open_issues, g_strdup (key));
-  g_mutex_unlock (&self->lock);
-  if (!sk_session_transact (self, raise_issue, &call, &error))
-    g_message ("an issue could not be stored (%s): %s", error->message, text);
-  sk_session_touch_report (self);
-}
-
-void
-sk_session_settle_issue (SkSession *self, const char *key)
-{
-  IssueCall call = { .key = key };
-  g_autoptr(GError) error = NULL;
-  gboolean is_open;
-
-  g_mutex_lock (&self->lock);
-  is_open = g_hash_table_remove (self->open_issues, key);
-  g_mutex_unlock (&self->lock);
-  if (!is_open)
-    return;
-  if (!sk_session_transact (self, clear_issue, &call, &error))
-    g_message ("an issue could not be cleared: %s", error->message);
-  if (call.changed)
-    sk_session_touch_report (self);
 }
 
 static gboolean report_again (gpointer data);
@@ -274,6 +214,7 @@ sk_session_close (SkSession *self)
   g_clear_pointer (&self->home, sk_home_close);
   g_clear_object (&self->stopping);
   g_hash_table_unref (self->open_issues);
+  sk_issues_free (self->issues);
   sk_clock_unref (self->clock);
   g_clear_pointer (&self->attachments, sk_attachments_free);
   g_clear_pointer (&self->root_locks, g_hash_table_unref);
@@ -306,6 +247,7 @@ sk_session_open (const SkSessionOptions *options, GError **error)
   self->watch = options->watch;
   self->stopping = g_cancellable_new ();
   self->open_issues = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  self->issues = sk_issues_new ();
   self->compressors = g_async_queue_new_full ((GDestroyNotify) sk_compressor_free);
   self->disk = sk_pool_new ("disk", 2);
   self->cpu = sk_pool_new ("cpu", CLAMP (g_get_num_processors (), 1, 8));
