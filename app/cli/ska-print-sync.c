@@ -42,6 +42,21 @@ write_sources (SkaCli *cli, GVariant *sources)
   ska_grid_end (grid, cli->out);
 }
 
+/* Stored bytes that came from anywhere. */
+static guint64
+fetched_bytes (GVariant *sources)
+{
+  guint64 sum = 0;
+
+  for (gsize i = 0; i < g_variant_n_children (sources); i++)
+    {
+      g_autoptr(GVariant) source = g_variant_get_child_value (sources, i);
+
+      sum += ska_get_number (source, "wire_bytes");
+    }
+  return sum;
+}
+
 void
 ska_print_sync (SkaCli *cli, GVariant *reply)
 {
@@ -52,8 +67,10 @@ ska_print_sync (SkaCli *cli, GVariant *reply)
   g_autofree char *in_bytes = ska_size (ska_get_number (reply, "bytes"));
   g_autofree char *out = ska_count (ska_get_number (sent, "files"), "file", "files");
   g_autofree char *out_bytes = ska_size (ska_get_number (sent, "bytes"));
+  g_autofree char *in_wire = ska_size (fetched_bytes (sources));
+  g_autofree char *out_wire = ska_size (ska_get_number (sent, "wire_bytes"));
 
-  fprintf (cli->out, "Received %s (%s), sent %s (%s), in %.1f s.\n", in, in_bytes, out, out_bytes,
+  fprintf (cli->out, "Received %s (%s; %s fetched), sent %s (%s; %s stored), in %.1f s.\n", in, in_bytes, in_wire, out, out_bytes, out_wire,
            ska_get_double (reply, "seconds"));
   write_sources (cli, sources);
   if (g_variant_n_children (failed) > 0)

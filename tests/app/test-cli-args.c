@@ -528,7 +528,7 @@ static const struct { const char *line, *wire, *reply, *parts[3]; } printed[] = 
   { "storage set n level=99", "storage.set", "{'settings': <{'level': '19'}>, 'changed': <['“level” was set to 19']>}", { "level=19", "Note: “level” was set to 19.", NULL } },
   { "folder list", "folder.list", "{'folders': <[{'name': <'D'>, 'state': <'up-to-date'>, 'mode': <'both'>, 'files': <uint64 1>, 'bytes': <uint64 1500>, 'path': <b'/d'>}]>}",
     { "1 file", "1.5 kB", "/d" } },
-  { "sync", "sync", SYNC_REPLY, { "Received 3 files (5.0 GB), sent 1 file (0 bytes), in 1.2 s.", "caf\\xe9: cannot be read", "skerryctl issues" } },
+  { "sync", "sync", SYNC_REPLY, { "Received 3 files (5.0 GB; 19 bytes fetched), sent 1 file (0 bytes; 0 bytes stored), in 1.2 s.", "caf\\xe9: cannot be read", "skerryctl issues" } },
   { "gc", "gc", "{'storages': <[{'name': <'nas'>, 'packs': <uint64 7>, 'condemned': <uint64 2>, 'condemned-bytes': <uint64 2000000>, 'skipped': <''>}]>}",
     { "nas: 7 packs, 2 condemned (2.0 MB)", NULL, NULL } },
   { "activity", "activity", "{'activity': <[{'id': <uint64 9>, 'time': <int64 1714557600>, 'kind': <'received'>, 'folder': <'D'>, 'path': <b'x'>, 'detail': <'from b'>}]>}",
