@@ -110,8 +110,11 @@ must_wait_for_step (SkUp *self, int *steps)
   if ((*steps & 1) == 0)
     return FALSE;
   g_atomic_int_set (&self->waits_for_step, 1);
-  *steps = sk_down_steps (self->session->down);     /* it may have ended just before that */
-  return (*steps & 1) != 0;
+  *steps = sk_down_steps (self->session->down);     /* it may have ended just before that, and then nobody calls */
+  if ((*steps & 1) != 0)
+    return TRUE;
+  g_atomic_int_set (&self->waits_for_step, 0);
+  return FALSE;
 }
 
 void
