@@ -14,10 +14,30 @@ sk_found_free (SkFound *self)
   g_free (self);
 }
 
+/* A disk without modes shows some for all: they are nobody's wish, and what is new gets the usual ones. */
 static gboolean
-stat_equals_base (const SkStat *stat, const SkBase *base)
+keeps_modes (SkSession *session, gint64 folder)
 {
-  if (stat->kind != base->kind || stat->mode != base->mode)
+  g_autoptr(SkConfig) config = sk_session_config (session);
+  const SkFlowFolder *flow = sk_config_folder (config, folder);
+
+  return flow == NULL || flow->root == NULL || sk_root_abilities (flow->root)->modes;
+}
+
+static guint32
+mode_without_modes (const SkStat *stat, const SkNode *node)
+{
+  if (node != NULL && node->base.kind == stat->kind)
+    return node->base.mode;
+  if (node != NULL && node->target.kind == stat->kind)
+    return node->target.mode;
+  return stat->kind == SK_KIND_DIR ? 0755 : 0644;
+}
+
+static gboolean
+stat_equals_base (const SkStat *stat, const SkBase *base, gboolean modes)
+{
+  if (stat->kind != base->kind || (modes && stat->mode != base->mode))
     return FALSE;
   if (stat->kind == SK_KIND_DIR)
     return TRUE;
@@ -34,7 +54,7 @@ same_file_moved (const SkStat *stat, const SkBase *base)
 }
 
 static gboolean
-look_for_move (SkSession *session, SkFound *found, GError **error)
+look_for_move (SkSession *session, SkFound *found, gboolean modes, GError **error)
 {
   g_autoptr(GPtrArray) nodes = NULL;
 
@@ -51,6 +71,7 @@ look_for_move (SkSession *session, SkFound *found, GError **error)
         continue;
       found->moved_from = sk_index_node_path (session->index, node->row, error);
       found->moved_content = node->base.content;
+      found->mode = modes ? found->mode : node->base.mode;
       found->moved_with_dir = found->stat.ctime == node->base.ctime && !node->base.unproven;
       return found->moved_from != NULL;
     }
@@ -58,7 +79,7 @@ look_for_move (SkSession *session, SkFound *found, GError **error)
 }
 
 static gboolean
-add_found (SkSession *session, gint64 folder, const char *path, const SkStat *stat, const SkNode *node, GPtrArray *out, GError **error)
+add_found (SkSession *session, gint64 folder, const char *path, const SkStat *stat, const SkNode *node, gboolean modes, GPtrArray *out, GError **error)
 {
   SkFound *found = g_new0 (SkFound, 1);
 
@@ -66,12 +87,13 @@ add_found (SkSession *session, gint64 folder, const char *path, const SkStat *st
   found->folder = folder;
   found->path = g_strdup (path);
   found->stat = *stat;
+  found->mode = modes || stat->kind == SK_KIND_SYMLINK ? stat->mode : mode_without_modes (stat, node);
   found->generation = node != NULL ? node->generation : 0;
   found->node = node != NULL ? node->row : 0;
   if (node == NULL || node->base.kind == SK_KIND_NONE)
     {
       found->what = SK_FOUND_NEW;
-      return look_for_move (session, found, error);
+      return look_for_move (session, found, modes, error);
     }
   found->base_kind = node->base.kind;
   found->base_size = node->base.size;
@@ -122,7 +144,7 @@ add_gone_tree (SkSession *session, gint64 folder, const char *path, const SkNode
 }
 
 static gboolean
-compare_one (SkSession *session, gint64 folder, const char *path, const SkStat *stat, const SkNode *node, GPtrArray *out,
+compare_one (SkSession *session, gint64 folder, const char *path, const SkStat *stat, const SkNode *node, gboolean modes, GPtrArray *out,
              GPtrArray *gone, GPtrArray *dirs, GPtrArray *unavailable, GError **error)
 {
   gboolean had_base = node != NULL && node->base.kind != SK_KIND_NONE;
@@ -152,9 +174,9 @@ compare_one (SkSession *session, gint64 folder, const char *path, const SkStat *
     }
   if (stat->kind == SK_KIND_DIR && dirs != NULL)
     g_ptr_array_add (dirs, g_strdup (path));
-  if (had_base && stat_equals_base (stat, &node->base) && !node->base.unproven)
+  if (had_base && stat_equals_base (stat, &node->base, modes) && !node->base.unproven)
     return TRUE;
-  return add_found (session, folder, path, stat, node, out, error);
+  return add_found (session, folder, path, stat, node, modes, out, error);
 }
 
 static gboolean
@@ -172,6 +194,7 @@ sk_compare_listing (SkSession *session, gint64 folder, const SkScanDir *listing,
 {
   g_autoptr(SkNode) parent = NULL;
   g_autoptr(GPtrArray) known = NULL;
+  gboolean modes = keeps_modes (session, folder);
   guint i = 0, k = 0;
 
   if (listing->error != NULL)
@@ -216,7 +239,7 @@ sk_compare_listing (SkSession *session, gint64 folder, const SkScanDir *listing,
         k++;
       if (item->stat.special || item->stat.kind == SK_KIND_NONE)
         continue;
-      if (!compare_one (session, folder, path, &item->stat, order == 0 ? node : NULL, out, gone, dirs, unavailable, error))
+      if (!compare_one (session, folder, path, &item->stat, order == 0 ? node : NULL, modes, out, gone, dirs, unavailable, error))
         return FALSE;
     }
   return TRUE;
@@ -238,5 +261,5 @@ sk_compare_path (SkSession *session, gint64 folder, const char *path, const SkSt
     return TRUE;
   if (stat->kind == SK_KIND_NONE)
     return node == NULL || node->base.kind == SK_KIND_NONE || add_gone_tree (session, folder, path, node, gone, error);
-  return compare_one (session, folder, path, stat, node, out, gone, dirs, NULL, error);
+  return compare_one (session, folder, path, stat, node, keeps_modes (session, folder), out, gone, dirs, NULL, error);
 }

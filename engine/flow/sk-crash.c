@@ -210,7 +210,7 @@ sk_crash_forget_content (SkSession *session, const SkUpItem *item, gint64 wall, 
   /* Content 0 is that of no version: the node is dirty, and what is there is replaced only if it still has these numbers. */
   node->base.kind = SK_KIND_FILE;
   node->base.content = 0;
-  node->base.mode = stat->mode;
+  node->base.mode = item->found->mode;
   node->base.mtime = node->base.stat_mtime = stat->mtime;
   node->base.size = stat->size;
   node->base.ino = stat->ino;

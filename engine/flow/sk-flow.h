@@ -245,6 +245,7 @@ typedef struct
   char *path;
   guint32 generation;
   SkStat stat;                   /* kind NONE: gone */
+  guint32 mode;                  /* of @stat; where the disk keeps no modes that of the base, which the vault has */
   gint64 node;                   /* row; 0: there is none yet */
   SkKind base_kind;
   guint64 base_size;

@@ -94,7 +94,7 @@ change_of (SkUpItem *item, gint64 wall, SkLocalChange *out)
     .wall = wall,
   };
   out->disk = (SkBase) {
-    .mode = stat->mode,
+    .mode = item->found->mode,
     .mtime = stat->mtime,
     .size = stat->size,
     .ino = stat->ino,

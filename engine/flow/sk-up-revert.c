@@ -35,7 +35,7 @@ forget_bases (SkSession *session, gpointer data, GError **error)
         {
           /* The content is the wanted one: the base says what is there, and the way down mends mode and time. */
           base = node->base;
-          base.mode = found->stat.mode;
+          base.mode = found->mode;
           base.mtime = node->base.kind == SK_KIND_DIR ? 0 : found->stat.mtime;
           base.stat_mtime = found->stat.mtime;
           base.ctime = found->stat.ctime;

@@ -404,7 +404,8 @@ sk_tree_local (SkTree *self, const SkLocalChange *change, const SkId *log_writer
                SkTreeOutcome *outcome, GError **error)
 {
   g_autoptr(SkNode) node = NULL;
-  Local l = { .tree = self, .change = change, .log_writer = log_writer, .log_seq = log_seq, .records = records };
+  SkLocalChange as_kept = *change;
+  Local l = { .tree = self, .change = &as_kept, .log_writer = log_writer, .log_seq = log_seq, .records = records };
   SkLocalFacts facts;
   gint64 row = sk_index_node_ensure (self->index, change->folder, change->path, error);
 
@@ -419,6 +420,9 @@ sk_tree_local (SkTree *self, const SkLocalChange *change, const SkId *log_writer
       return TRUE;
     }
   l.node = node;
+  /* The disk shows what it made of the time that was set (vfat keeps two seconds): that is still the time which the vault has. */
+  if (change->kind != SK_KIND_NONE && change->kind == node->base.kind && change->disk.stat_mtime == node->base.stat_mtime)
+    as_kept.disk.mtime = node->base.mtime;
   return gather_facts (&l, &facts, error) && carry_out (&l, &facts, outcome, error);
 }
 
