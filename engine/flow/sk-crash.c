@@ -4,6 +4,8 @@
 #include <string.h>
 
 #define WRITING_SINCE "writing-since"   /* µs of the wall clock; 0: stopped cleanly */
+#define HOLE_BYTES 8
+#define BLOCK_BYTES 512          /* no disk writes less at once */
 #define CLOCK_SLACK_US (10 * G_USEC_PER_SEC)   /* times of a file system lag behind the clock, or come from another machine */
 
 gboolean
@@ -62,6 +64,24 @@ is_zeros (GBytes *bytes)
   return len == 0 || (data[0] == 0 && memcmp (data, data + 1, len - 1) == 0);
 }
 
+/* What a disk gives back for blocks that were never written. Text has no such bytes; so few are enough, as what was lost may end in what is not. */
+gboolean
+sk_crash_has_hole (const SkUpItem *item)
+{
+  static const char hole[HOLE_BYTES];
+
+  for (guint i = 0; i < item->fresh->len; i++)
+    {
+      const SkSplitChunk *chunk = &g_array_index (item->fresh, SkSplitChunk, i);
+      gsize len = 0;
+      const char *data = chunk->data != NULL ? g_bytes_get_data (chunk->data, &len) : NULL;
+
+      if (chunk->data == NULL || (len > 0 && memmem (data, len, hole, MIN (len, sizeof hole)) != NULL))
+        return TRUE;
+    }
+  return FALSE;
+}
+
 gboolean
 sk_crash_is_blank (const SkUpItem *item)
 {
@@ -82,12 +102,25 @@ is_other_content (const SkUpItem *item, gint64 known, gint64 found)
   return known != 0 && known != found && item->content != NULL;
 }
 
-/* Written before the barrier and the base: whoever wrote it set the time that the entry names. */
+/* What is left of a whole file when its last blocks did not reach the disk: nothing, a part that ends with a block, or all of its size with holes. */
 static gboolean
-is_torn_write (const SkUpItem *item, const SkNode *node, gint64 found)
+is_what_is_left (const SkUpItem *item, guint64 whole)
 {
-  return node->target.kind == SK_KIND_FILE && node->target.content != node->base.content
-         && item->found->stat.mtime == node->target.mtime && is_other_content (item, node->target.content, found);
+  guint64 size = item->found->stat.size;
+
+  return size == whole ? item->holes : size < whole && size % BLOCK_BYTES == 0;
+}
+
+/* Written before the barrier and the base: whoever wrote it set the time that the entry names. But a person may have kept that time when he
+ * edited what was there. What this engine puts in a place is another file than before, made since it began to write, and damage takes away from it. */
+static gboolean
+is_torn_write (SkSession *session, const SkUpItem *item, const SkNode *node, gint64 found)
+{
+  const SkStat *stat = &item->found->stat;
+
+  return node->target.kind == SK_KIND_FILE && node->target.content != node->base.content && stat->mtime == node->target.mtime
+         && is_other_content (item, node->target.content, found) && (node->base.kind != SK_KIND_FILE || node->base.ino != stat->ino)
+         && stat->ctime / 1000 >= session->unclean_since - CLOCK_SLACK_US && is_what_is_left (item, node->target.size);
 }
 
 /* A version that came after what the base stands for, and was written here: empty files are files, too. */
@@ -161,7 +194,7 @@ find_damage (SkSession *session, gpointer data, GError **error)
       if (node == NULL)
         continue;
       found = sk_index_content_row (session->index, &item->content->content);
-      item->damaged = is_torn_write (item, node, found) || is_emptied (session, item, node, found);
+      item->damaged = is_torn_write (session, item, node, found) || is_emptied (session, item, node, found);
       item->written_here = !item->damaged && is_own_write (session, item, node);
     }
   return TRUE;

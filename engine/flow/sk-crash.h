@@ -14,6 +14,8 @@ gboolean sk_crash_end (SkSession *session, gpointer unused, GError **error);
 
 /* Could the file be damage? Not if it was changed since this session opened. Any thread. */
 gboolean sk_crash_is_suspect (SkSession *session, const SkUpItem *item);
+/* Disk pool: has what the last step read zeros in it, as blocks have that were never written? */
+gboolean sk_crash_has_hole (const SkUpItem *item);
 /* Disk pool: is what the last step read nothing but zeros? */
 gboolean sk_crash_is_blank (const SkUpItem *item);
 /* Up thread: marks those of @items that the engine that was cut off wrote and did not note, and those that are damage. The content of the latter

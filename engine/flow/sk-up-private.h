@@ -40,6 +40,7 @@ typedef struct
   gboolean moved;                /* content taken over from another name, unread (C14) */
   gboolean unproven;             /* to be hashed again by a later pass */
   gboolean blank;                /* after an unclean stop: nothing but zeros was read so far */
+  gboolean suspect, holes;       /* after an unclean stop; zeros were read */
   gboolean written_here;         /* by the engine that was cut off, which did not come to note it */
   gboolean damaged;              /* by the unclean stop: fetched again, never published (A12) */
   gboolean cleared;              /* a replacement by zeros or noise that may be published (C17) */

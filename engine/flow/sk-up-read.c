@@ -81,7 +81,7 @@ read_file (SkUpItem *item, SkSession *session, SkRoot *root)
           item->read_done = TRUE;
           return TRUE;
         }
-      item->blank = sk_crash_is_suspect (session, item);
+      item->suspect = item->blank = sk_crash_is_suspect (session, item);
       /* Changed within a clock tick of being read: a second change could leave the same numbers (B070). */
       item->unproven = item->found->stat.ctime > (g_get_real_time () - RACY_US) * 1000;
       item->content = empty_content (item, SK_KIND_FILE);
@@ -95,6 +95,7 @@ read_file (SkUpItem *item, SkSession *session, SkRoot *root)
   if (!sk_splitter_step (item->splitter, SK_UP_STEP, item->fresh, &done, session->stopping, &item->error))
     return FALSE;
   item->blank = item->blank && sk_crash_is_blank (item);
+  item->holes = item->holes || (item->suspect && sk_crash_has_hole (item));
   collect (item);
   if (done)
     {

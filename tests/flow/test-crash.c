@@ -204,6 +204,53 @@ test_damage_mid_write (void)
   assert_equal_trees (fleet);
 }
 
+/* A person edits what the dead engine had put there, and keeps its time: in place, by another file, longer and shorter. */
+static void
+test_edit_mid_write (void)
+{
+  g_autoptr(SkFleet) fleet = pair_with_files (40);
+  g_autoptr(GPtrArray) edits = g_ptr_array_new_with_free_func (g_free);
+
+  g_assert_true (sync_and_die (fleet, 1, "rename:30"));
+  sk_fleet_close (fleet, 1);
+  for (guint i = 0; i < 40; i++)
+    {
+      g_autofree char *path = file_of (fleet, 1, i), *edit = g_strdup_printf ("edit %u by a person", i), *copy = g_strconcat (path, "~", NULL);
+      struct stat st;
+
+      if (stat (path, &st) != 0)
+        continue;
+      if (i % 4 == 0)
+        {
+          /* As one that saves by another file and puts the time back. */
+          g_assert_true (g_file_set_contents (copy, edit, -1, NULL));
+          g_assert_cmpint (utimensat (AT_FDCWD, copy, (struct timespec[]) { st.st_atim, st.st_mtim }, 0), ==, 0);
+          g_assert_cmpint (g_rename (copy, path), ==, 0);
+        }
+      else if (i % 4 == 1)
+        overwrite (path, 2000, edit, (gssize) strlen (edit), TRUE);
+      else
+        overwrite (path, 400, edit, (gssize) strlen (edit), TRUE);
+      g_ptr_array_add (edits, g_steal_pointer (&edit));
+    }
+  g_assert_cmpuint (edits->len, >, 10);
+  sk_fleet_open (fleet, 1);
+  sk_fleet_settle (fleet, 8);
+  assert_equal_trees (fleet);
+  for (guint i = 0; i < edits->len; i++)
+    {
+      const char *argv[] = { "grep", "-rqaF", "--exclude-dir=.skerry", edits->pdata[i], NULL, NULL };
+      g_autofree char *there = sk_fleet_path (fleet, 0, "f");
+      int status = -1;
+
+      argv[4] = there;
+      g_assert_true (g_spawn_sync (NULL, (char **) argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL, NULL, &status, NULL));
+      if (status != 0)
+        g_test_message ("“%s” is lost", (char *) edits->pdata[i]);
+      g_assert_cmpint (status, ==, 0);
+    }
+}
+
 /* After a clean stop the same is a person's change. */
 static void
 test_clean_stop (void)
@@ -486,6 +533,7 @@ main (int argc, char **argv)
   g_test_add_func ("/crash/sit-B084/rule-a12/damage-is-fetched-again", test_damage);
   g_test_add_func ("/crash/sit-B084/damage-with-new-times", test_damage_new_times);
   g_test_add_func ("/crash/sit-B084/rule-a12/damage-in-the-middle-of-writing", test_damage_mid_write);
+  g_test_add_func ("/crash/sit-B084/rule-a12/edit-in-the-middle-of-writing", test_edit_mid_write);
   g_test_add_func ("/crash/sit-B084/after-a-clean-stop-it-is-a-change", test_clean_stop);
   g_test_add_func ("/crash/sit-B084/while-the-engine-runs-it-is-a-change", test_change_after_crash);
   g_test_add_func ("/crash/sit-B086/lost-database", test_lost_database);
