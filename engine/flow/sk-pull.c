@@ -312,15 +312,26 @@ list_segments (Pull *pull, const SkId *writer, GCancellable *cancellable, GError
   return names;
 }
 
-/* The segment that continues the chain at (seq, prev), or NULL with an error. Several candidates: two devices with one identity; the
- * one that fits the chain we follow is taken, the other branch is reported (A5). */
+/* What is damaged says nothing about another candidate. A storage that is away, or a key that is not here yet, says it about all. */
+static gboolean
+is_damage (const GError *error)
+{
+  return g_error_matches (error, SK_ERROR, SK_ERROR_CORRUPT) || g_error_matches (error, SK_ERROR, SK_ERROR_NOT_FOUND)
+         || g_error_matches (error, SK_ERROR, SK_ERROR_UNTRUSTED) || g_error_matches (error, SK_ERROR, SK_ERROR_LIMIT);
+}
+
+/* The segment that continues the chain at (seq, prev), or NULL with an error. Several candidates: two devices with one identity, or what
+ * somebody put there; the one that fits the chain we follow is taken, the other branch is reported (A5). */
 static gboolean
 fetch_next (SkSession *session, Pull *pull, GPtrArray *candidates, const SkHash *prev, const SkPublicKey *key, GCancellable *cancellable,
             GError **error)
 {
+  g_autoptr(GError) damage = NULL;
+
   for (guint i = 0; i < candidates->len; i++)
     {
       SkSegmentHeader header;
+      g_autoptr(GError) local = NULL;
       g_autoptr(GPtrArray) refused = g_ptr_array_new_with_free_func (g_free);
       SkCompressor *z;
       gsize len;
@@ -328,24 +339,40 @@ fetch_next (SkSession *session, Pull *pull, GPtrArray *candidates, const SkHash 
       gboolean ok;
 
       g_clear_pointer (&pull->object, g_bytes_unref);
-      pull->object = sk_store_get_sync (pull->storage->store, candidates->pdata[i], SK_SEGMENT_SIZE_MAX, cancellable, error);
-      if (pull->object == NULL)
-        return FALSE;
-      z = sk_session_take_compressor (session);
-      ok = sk_segment_open (pull->object, key, &session->who.vault, pull->config->keys, z, &header, &pull->records, refused, error);
-      sk_session_give_compressor (session, z);
+      pull->object = sk_store_get_sync (pull->storage->store, candidates->pdata[i], SK_SEGMENT_SIZE_MAX, cancellable, &local);
+      ok = pull->object != NULL;
+      if (ok)
+        {
+          z = sk_session_take_compressor (session);
+          ok = sk_segment_open (pull->object, key, &session->who.vault, pull->config->keys, z, &header, &pull->records, refused, &local);
+          sk_session_give_compressor (session, z);
+        }
+      if (!ok && !is_damage (local))
+        {
+          g_propagate_error (error, g_steal_pointer (&local));
+          return FALSE;
+        }
       if (!ok)
-        return FALSE;
-      for (guint k = 0; k < refused->len; k++)
-        g_ptr_array_add (pull->out->problems, g_steal_pointer (&refused->pdata[k]));
+        {
+          if (damage == NULL)
+            damage = g_steal_pointer (&local);
+          continue;
+        }
       if (!sk_id_equal (&header.writer, &pull->position.writer) || header.seq != pull->position.seq || !sk_hash_equal (&header.prev, prev))
         {
           g_clear_pointer (&pull->records, g_ptr_array_unref);
           continue;
         }
+      for (guint k = 0; k < refused->len; k++)
+        g_ptr_array_add (pull->out->problems, g_steal_pointer (&refused->pdata[k]));
       bytes = g_bytes_get_data (pull->object, &len);
       sk_sha256 (bytes, len, &pull->position.hash);
       return TRUE;
+    }
+  if (damage != NULL)
+    {
+      g_propagate_error (error, g_steal_pointer (&damage));
+      return FALSE;
     }
   return sk_fail (error, SK_ERROR_CORRUPT, "no segment in the storage continues this log");
 }

@@ -255,6 +255,50 @@ test_no_config (Fixture *f, gconstpointer data)
   g_assert_cmpmem (before, len_before, after, len_after);
 }
 
+/* What lies beside a segment under a name of its own, whether somebody put it there or a fork did, holds nobody up when it is damaged. */
+static void
+test_damaged_branch (Fixture *f, gconstpointer data)
+{
+  static const char *const beside[] = { "0000000000000000", "ffffffffffffffff" };
+  char hex[SK_ID_HEX_SIZE];
+  g_autofree char *logs = NULL, *last = NULL, *bytes = NULL;
+  g_autoptr(GDir) dir = NULL;
+  const char *name;
+  gsize len;
+
+  sk_put_file (f->dirs[0], "news", "what comes after the fork", -1);
+  g_assert_false (sync_wants_person (f, 0));
+  sk_id_format (&f->fleet->devices[0]->who.writer, hex);
+  logs = g_build_filename (f->vault, "log", hex, NULL);
+  dir = g_dir_open (logs, 0, NULL);
+  g_assert_nonnull (dir);
+  while ((name = g_dir_read_name (dir)) != NULL)
+    if (last == NULL || strcmp (name, last) > 0)
+      {
+        g_free (last);
+        last = g_strdup (name);
+      }
+  {
+    g_autofree char *path = g_build_filename (logs, last, NULL);
+
+    g_assert_true (g_file_get_contents (path, &bytes, &len, NULL));
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (beside); i++)
+    {
+      g_autofree char *other = g_strdup_printf ("%s/%.*s%s", logs, (int) (strlen (last) - 16), last, beside[i]);
+
+      bytes[len / 2] ^= 1;
+      g_assert_true (g_file_set_contents (other, bytes, (gssize) len, NULL));
+      bytes[len / 2] ^= 1;
+    }
+  g_assert_false (sync_wants_person (f, 1));
+  {
+    g_autofree char *text = sk_get_file (f->dirs[1], "news");
+
+    g_assert_cmpstr (text, ==, "what comes after the fork");
+  }
+}
+
 #define ADD(path, func) g_test_add (path, Fixture, NULL, set_up, func, tear_down)
 
 int
@@ -267,6 +311,7 @@ main (int argc, char **argv)
   ADD ("/mend/epoch", test_epoch);
   ADD ("/mend/members", test_members);
   ADD ("/mend/log", test_log);
+  ADD ("/mend/rule-a5/damaged-branch", test_damaged_branch);
   ADD ("/mend/read-only", test_read_only);
   ADD ("/mend/no-config", test_no_config);
   return g_test_run ();
