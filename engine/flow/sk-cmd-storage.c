@@ -55,6 +55,44 @@ look_for_marker (SkCommand *self, SkStore *store, SkStoreMarker *marker, gboolea
   return TRUE;
 }
 
+typedef struct
+{
+  const char *name;
+  SkId id;
+  gboolean taken;                /* @name, by another storage than @id */
+  char *known_as;                /* @id */
+} NameCall;
+
+/* Index thread. */
+static gboolean
+look_for_name (SkSession *session, gpointer data, GError **error)
+{
+  NameCall *call = data;
+  g_autoptr(GPtrArray) rows = sk_index_storages (session->index);
+
+  for (guint i = 0; i < rows->len; i++)
+    {
+      const SkStorageRow *row = rows->pdata[i];
+      gboolean same = sk_id_equal (&row->id, &call->id);
+
+      if (same && call->known_as == NULL)
+        call->known_as = g_strdup (row->name);
+      call->taken |= !same && !row->deleted && g_str_equal (row->name, call->name);
+    }
+  return TRUE;
+}
+
+/* What lies there already keeps the name that the vault knows it by. */
+static char *
+name_of (SkCommand *self, const SkId *id, const char *given)
+{
+  NameCall call = { .name = given, .id = *id };
+
+  if (!sk_session_index (self->session, look_for_name, &call, NULL) || call.known_as == NULL)
+    return g_strdup (given);
+  return call.known_as;
+}
+
 GVariant *
 sk_cmd_storage_add (SkCommand *self, GError **error)
 {
@@ -65,11 +103,21 @@ sk_cmd_storage_add (SkCommand *self, GError **error)
   gboolean found;
   AttachCall attach = { .name = name, .uri = uri };
   g_autoptr(GPtrArray) none = g_ptr_array_new ();
+  NameCall names = { .name = name };
+  g_autofree char *known_as = NULL, *warning = NULL;
   GVariantBuilder builder;
   char hex[SK_ID_HEX_SIZE];
 
   if (store == NULL || !sk_command_check_label (name, error) || !sk_place_check_storage (self, uri, error) || !look_for_marker (self, store, &marker, &found, error))
     return NULL;
+  if (!found && !sk_session_index (self->session, look_for_name, &names, error))
+    return NULL;
+  g_clear_pointer (&names.known_as, g_free);
+  if (names.taken)
+    {
+      sk_fail (error, SK_ERROR_EXISTS, "there is a storage “%s” in this vault already; give this one another name", name);
+      return NULL;
+    }
   if (!found)
     {
       SkStorageDef *def = g_new0 (SkStorageDef, 1);
@@ -92,12 +140,14 @@ sk_cmd_storage_add (SkCommand *self, GError **error)
     return NULL;
   sk_up_publish (self->session->up);
   sk_id_format (&marker.storage, hex);
+  known_as = name_of (self, &marker.storage, name);
+  warning = g_str_equal (known_as, name) ? g_strdup ("") : g_strdup_printf ("this place is the storage “%s” of the vault already, and keeps that name", known_as);
   g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
   g_variant_builder_add (&builder, "{sv}", "storage", g_variant_new_string (hex));
-  g_variant_builder_add (&builder, "{sv}", "name", g_variant_new_string (name));
+  g_variant_builder_add (&builder, "{sv}", "name", g_variant_new_string (known_as));
   g_variant_builder_add (&builder, "{sv}", "uri", g_variant_new_string (uri));
   g_variant_builder_add (&builder, "{sv}", "new", g_variant_new_boolean (!found));
-  g_variant_builder_add (&builder, "{sv}", "warning", g_variant_new_string (""));
+  g_variant_builder_add (&builder, "{sv}", "warning", g_variant_new_string (warning));
   return g_variant_builder_end (&builder);
 }
 

@@ -261,6 +261,33 @@ test_copied_root_detached (void)
   g_assert_cmpuint (sk_count_files (g1), ==, 5);
 }
 
+/* One name is one storage, and one storage has one name. */
+static void
+test_storage_names (void)
+{
+  g_autoptr(SkFleet) fleet = sk_fleet_new (1, FALSE);
+  g_autofree char *beside = g_build_filename (fleet->base, "beside", NULL);
+  g_autoptr(GVariant) args = g_variant_ref_sink (g_variant_new_parsed ("{'name': <'main'>, 'uri': <%s>}", beside)), again = NULL;
+  g_autoptr(GVariant) list = NULL, storages = NULL;
+  g_autoptr(GError) error = NULL;
+  const char *name, *warning;
+  gboolean is_new;
+
+  g_assert_null (sk_session_command (fleet->devices[0], "storage.add", args, NULL, NULL, NULL, &error));
+  g_assert_error (error, SK_ERROR, SK_ERROR_EXISTS);
+  g_assert_nonnull (strstr (error->message, "another name"));
+  g_assert_false (g_file_test (beside, G_FILE_TEST_EXISTS));
+  again = sk_fleet_run (fleet, 0, "storage.add", "{'name': <'other'>, 'uri': <%s>}", fleet->storage);
+  g_assert_true (g_variant_lookup (again, "name", "&s", &name) && g_variant_lookup (again, "warning", "&s", &warning)
+                 && g_variant_lookup (again, "new", "b", &is_new));
+  g_assert_cmpstr (name, ==, "main");
+  g_assert_nonnull (strstr (warning, "“main”"));
+  g_assert_false (is_new);
+  list = sk_fleet_run (fleet, 0, "storage.list", NULL);
+  storages = g_variant_lookup_value (list, "storages", NULL);
+  g_assert_cmpuint (g_variant_n_children (storages), ==, 1);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -274,5 +301,6 @@ main (int argc, char **argv)
   g_test_add_func ("/places/rule-c12/copy-is-refused", test_copy_is_refused);
   g_test_add_func ("/places/rule-c12/copied-root", test_copied_root);
   g_test_add_func ("/places/rule-c12/copied-root-detached", test_copied_root_detached);
+  g_test_add_func ("/places/storage-names", test_storage_names);
   return g_test_run ();
 }
