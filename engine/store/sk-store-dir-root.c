@@ -2,6 +2,7 @@
 /* Finding the storage's directory, and reading in it. */
 #include "sk-store-dir.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -12,6 +13,7 @@
 
 #include "sk-limits.h"
 
+#define LOOK_MAX 1000u        /* names that are looked at for a message */
 #define READ_SLICE (4u << 20) /* bytes between two looks at the cancellable */
 
 static SkErrorCode
@@ -95,11 +97,102 @@ sk_store_dir_open_beneath (int root, const char *name, int flags)
   return openat (root, name, flags | O_CLOEXEC | O_NOFOLLOW, 0666);
 }
 
+/* --- what is there instead --- */
+
+typedef struct
+{
+  gboolean readable;
+  guint n_other;   /* names that no new or repaired file system has by itself */
+  guint n_vaults;  /* directories with the marker of a storage */
+} SkDirLook;
+
+static gboolean
+sk_store_dir_is_own_name (const char *name)
+{
+  static const char *const names[]
+      = { ".", "..", "lost+found", "System Volume Information", "$RECYCLE.BIN", SK_STORE_TEMP };
+
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    if (strcmp (name, names[i]) == 0)
+      return TRUE;
+  return g_str_has_prefix (name, ".Trash");
+}
+
+static gboolean
+sk_store_dir_is_vault (int dir, const char *name)
+{
+  g_autofree char *marker = g_build_filename (name, SK_STORE_MARKER, NULL);
+  SkId id;
+
+  return strlen (name) == SK_ID_HEX_SIZE - 1 && sk_id_parse (name, &id, NULL)
+         && faccessat (dir, marker, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* For people only: nothing is decided on it. */
+static void
+sk_store_dir_look_around (const char *path, SkDirLook *out)
+{
+  DIR *dir = opendir (path);
+  struct dirent *entry;
+
+  *out = (SkDirLook) { .readable = dir != NULL };
+  if (dir == NULL)
+    return;
+  while ((entry = readdir (dir)) != NULL && out->n_other < LOOK_MAX)
+    if (!sk_store_dir_is_own_name (entry->d_name))
+      {
+        out->n_other++;
+        out->n_vaults += sk_store_dir_is_vault (dirfd (dir), entry->d_name);
+      }
+  closedir (dir);
+}
+
+static gboolean
+sk_store_dir_fail_empty (SkStoreDir *self, GError **error)
+{
+  return sk_fail (error, SK_ERROR_OFFLINE,
+                  "Storage “%s” is empty: its disk is probably not mounted, or somebody emptied "
+                  "it. Mount the disk or the network share; if what was there is lost, remove the "
+                  "storage and add it again",
+                  sk_store_place (SK_STORE (self)));
+}
+
+/* The vault's directory is not there, by @code. */
+static gboolean
+sk_store_dir_fail_absent (SkStoreDir *self, int code, GError **error)
+{
+  SkDirLook look = { .readable = FALSE };
+
+  if (code == ENOENT && sk_store_vault (SK_STORE (self)) != NULL)
+    sk_store_dir_look_around (self->location, &look);
+  if (!look.readable)
+    return sk_fail (error, SK_ERROR_OFFLINE,
+                    "Storage “%s” is not there (%s); connect the disk or the network share, or "
+                    "correct the address",
+                    sk_store_place (SK_STORE (self)), g_strerror (code));
+  if (look.n_other == 0)
+    return sk_store_dir_fail_empty (self, error);
+  if (look.n_vaults > 0)
+    return sk_fail (error, SK_ERROR_OFFLINE,
+                    "“%s” holds the storage of another vault, and nothing of this one; connect "
+                    "the right disk or correct the address",
+                    sk_store_place (SK_STORE (self)));
+  return sk_fail (error, SK_ERROR_OFFLINE,
+                  "“%s” is there, but holds other files and nothing of this vault; connect the "
+                  "right disk or correct the address",
+                  sk_store_place (SK_STORE (self)));
+}
+
 /* --- the marker --- */
 
 static gboolean
 sk_store_dir_no_marker (SkStoreDir *self, GError **error)
 {
+  SkDirLook look;
+
+  sk_store_dir_look_around (self->path, &look);
+  if (look.readable && look.n_other == 0)
+    return sk_store_dir_fail_empty (self, error);
   return sk_fail (error, SK_ERROR_OFFLINE,
                   "“%s” is not the storage: its " SK_STORE_MARKER
                   " is missing; connect the disk or the network share, or correct the address",
@@ -226,10 +319,7 @@ sk_store_dir_open (SkStoreDir *self, GError **error)
       if (sk_store_dir_code (code) == SK_ERROR_PERMISSION)
         sk_store_dir_fail (self, code, "open", self->path, error);
       else
-        sk_fail (error, SK_ERROR_OFFLINE,
-                 "Storage “%s” is not there (%s); connect the disk or the network share, or "
-                 "correct the address",
-                 sk_store_place (SK_STORE (self)), g_strerror (code));
+        sk_store_dir_fail_absent (self, code, error);
       return -1;
     }
   if (!sk_store_dir_look (self, root, error))

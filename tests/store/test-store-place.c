@@ -89,6 +89,46 @@ test_two_vaults_in_one_place (void)
   fixture_end (&f);
 }
 
+/* What a person reads when the storage is not what it was. */
+static void
+assert_says (Fixture *f, const char *what)
+{
+  g_autoptr(GError) error = NULL;
+
+  g_assert_null (sk_store_get_sync (f->store, "heads/none", 1000, NULL, &error));
+  g_assert_error (error, SK_ERROR, SK_ERROR_OFFLINE);
+  g_assert_nonnull (strstr (error->message, what));
+  g_assert_nonnull (strstr (error->message, f->location));
+}
+
+static void
+test_swapped_for_other (void)
+{
+  Fixture f = { 0 }, other = { 0 };
+  g_autofree char *aside = NULL, *lost = NULL, *file = NULL;
+
+  fixture_new (&f);
+  fixture_new (&other);
+  aside = g_strconcat (f.location, ".real", NULL);
+  g_assert_cmpint (rename (f.location, aside), ==, 0);
+  /* The disk of another vault. */
+  g_assert_cmpint (rename (other.location, f.location), ==, 0);
+  assert_says (&f, "holds the storage of another vault");
+  g_assert_cmpint (rename (f.location, other.location), ==, 0);
+  /* A new disk, and one with other things. */
+  lost = g_build_filename (f.location, "lost+found", NULL);
+  g_assert_cmpint (mkdir (f.location, 0700), ==, 0);
+  g_assert_cmpint (mkdir (lost, 0700), ==, 0);
+  assert_says (&f, "is empty");
+  file = g_build_filename (f.location, "photo.jpg", NULL);
+  g_assert_true (g_file_set_contents (file, "x", 1, NULL));
+  assert_says (&f, "holds other files and nothing of this vault");
+  remove_tree (f.location);
+  g_assert_cmpint (rename (aside, f.location), ==, 0);
+  fixture_end (&other);
+  fixture_end (&f);
+}
+
 static void
 test_swapped_for_empty (void)
 {
@@ -108,9 +148,11 @@ test_swapped_for_empty (void)
   assert_get_fails (&f, "heads/none", 10000, SK_ERROR_OFFLINE);
   assert_list_fails (&f, SK_ERROR_OFFLINE);
   assert_put_fails (&f, "heads/aa", SK_ERROR_OFFLINE);
+  assert_says (&f, "is empty");
   g_assert_cmpint (rmdir (f.location), ==, 0); /* and it stayed empty */
 
   /* Nothing there at all. */
+  assert_says (&f, "is not there");
   assert_get_fails (&f, name, 10000, SK_ERROR_OFFLINE);
   assert_list_fails (&f, SK_ERROR_OFFLINE);
   assert_put_fails (&f, "heads/aa", SK_ERROR_OFFLINE);
@@ -125,6 +167,7 @@ test_swapped_for_empty (void)
   assert_get_fails (&f, name, 10000, SK_ERROR_OFFLINE);
   assert_list_fails (&f, SK_ERROR_OFFLINE);
   assert_put_fails (&f, "heads/aa", SK_ERROR_OFFLINE);
+  assert_says (&f, "is empty");
   {
     const char *names[] = { name, NULL };
     g_autoptr(GError) error = NULL;
@@ -474,6 +517,7 @@ main (int argc, char **argv)
   g_test_add_func ("/store-place/rule-c11/marker-is-last", test_marker_is_last);
   g_test_add_func ("/store-place/rule-c11/two-vaults-in-one-place", test_two_vaults_in_one_place);
   g_test_add_func ("/store-place/sit-B003/swapped-for-empty", test_swapped_for_empty);
+  g_test_add_func ("/store-place/sit-B003/swapped-for-other", test_swapped_for_other);
   g_test_add_func ("/store-place/sit-B003/unmounted", test_unmounted);
   g_test_add_func ("/store-place/read-only", test_read_only);
   g_test_add_func ("/store-place/sit-B003/another-storage", test_another_storage);
