@@ -269,7 +269,7 @@ sk_ignore_match_here (SkIgnore *self, const char *path, gboolean is_dir)
   question.name_len = strlen (question.name);
   if (question.name_len == 0)
     return FALSE;
-  if (strcmp (question.name, ".skerry") == 0)    /* never, whatever a pattern says */
+  if (sk_name_is_own (question.name, question.name_len))    /* never, whatever a pattern says */
     return TRUE;
 
   look (self, g_hash_table_lookup (self->by_name, question.name), &question, &best);

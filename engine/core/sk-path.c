@@ -52,6 +52,53 @@ refuse (const char *path, gsize len, const char *why, GError **error)
                   len > SHOWN_MAX ? " (cut)" : "", why);
 }
 
+/* Characters that HFS+ leaves out when it compares names. */
+static gboolean
+counts_for_nothing (gunichar c)
+{
+  return (c >= 0x200c && c <= 0x200f) || (c >= 0x202a && c <= 0x202e) || (c >= 0x206a && c <= 0x206f) || c == 0xfeff;
+}
+
+/* @name as the most careless file system reads it. (transfer full) */
+static char *
+careless (const char *name, gsize len)
+{
+  g_autoptr(GString) out = g_string_sized_new (len + 1);
+
+  for (const char *p = name; p < name + len; p = g_utf8_next_char (p))
+    if (!counts_for_nothing (g_utf8_get_char (p)))
+      g_string_append_unichar (out, g_utf8_get_char (p));
+  while (out->len > 0 && (out->str[out->len - 1] == '.' || out->str[out->len - 1] == ' '))
+    g_string_truncate (out, out->len - 1);
+  return sk_name_fold_key (out->str, TRUE, TRUE);
+}
+
+/* "SKERRY~1": what vfat and NTFS call it where names are short. */
+static gboolean
+is_short_name (const char *name, gsize len)
+{
+  return len == strlen ("skerry~1") && g_ascii_strncasecmp (name, "skerry~", len - 1) == 0 && g_ascii_isdigit (name[len - 1]);
+}
+
+gboolean
+sk_name_is_own (const char *name, gsize len)
+{
+  g_autofree char *key = NULL;
+  guint8 first = len > 0 ? (guint8) name[0] : 0, second = len > 1 ? (guint8) name[1] : 0;
+
+  if (len < strlen (".skerry"))
+    return FALSE;
+  if (first == 's' || first == 'S')
+    return is_short_name (name, len);
+  /* Nearly every name ends here. Those with e2 and ef may begin with a character that does not count. */
+  if (first != 0xe2 && first != 0xef && (first != '.' || (second != 's' && second != 'S' && second < 0x80)))
+    return FALSE;
+  if (!g_utf8_validate (name, (gssize) len, NULL))
+    return FALSE;
+  key = careless (name, len);
+  return strcmp (key, ".skerry") == 0;
+}
+
 /* NULL when @name is a legal component, else what is wrong with it. */
 static const char *
 component_fault (const char *name, gsize len)
@@ -62,8 +109,8 @@ component_fault (const char *name, gsize len)
     return "has a component longer than 255 bytes";
   if ((len == 1 && name[0] == '.') || (len == 2 && name[0] == '.' && name[1] == '.'))
     return "has a \".\" or \"..\" component";
-  if (len == strlen (".skerry") && memcmp (name, ".skerry", len) == 0)
-    return "lies in \".skerry\", which is never synced";
+  if (sk_name_is_own (name, len))
+    return "lies in \".skerry\" or what a disk may take for it, which is never synced";
   return NULL;
 }
 

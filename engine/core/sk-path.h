@@ -4,7 +4,10 @@
 #include "sk-error.h"
 #include "sk-limits.h"
 
-/* No empty, ".", ".." component, no leading or trailing '/', no NUL, lengths in bounds, no ".skerry" component. */
+/* The name of the engine's own directory, ".skerry", or one that some file system takes for it: other case, trailing dots, characters that do not
+ * count, the short name that vfat gives it. */
+gboolean sk_name_is_own (const char *name, gsize len);
+/* No empty, ".", ".." component, no leading or trailing '/', no NUL, lengths in bounds, no component that sk_name_is_own. */
 gboolean sk_path_check (const char *path, gsize len, GError **error);
 gboolean sk_name_check (const char *name, GError **error);
 /* Name at the end, and the parent ("" at the top; transfer full). */

@@ -242,13 +242,16 @@ report_specials (SkUp *self, SkUpFolder *folder, ScanJob *job)
 
       for (guint k = 0; k < listing->specials->len; k++)
         {
-          g_autofree char *path = sk_path_join (listing->path, listing->specials->pdata[k]);
+          const char *name = listing->specials->pdata[k];
+          g_autofree char *path = sk_path_join (listing->path, name);
           g_autofree char *key = path_key ("special", folder, path);
           g_autofree char *shown = sk_path_display (path);
 
           g_hash_table_add (folder->troubles, g_strdup (key));
           sk_session_raise (self->session, key, "not-synced", folder->row, path,
-                            "“%s” is a device, socket, pipe or another mounted disk: it is not synced", shown);
+                            sk_name_is_own (name, strlen (name))
+                              ? "“%s” is not synced: other disks take its name for “.skerry”, which this program keeps for itself; give it another"
+                              : "“%s” is a device, socket, pipe or another mounted disk: it is not synced", shown);
         }
     }
   for (guint i = 0; i < job->unavailable->len; i++)

@@ -106,6 +106,12 @@ add_name (Scan *scan, const Listed *listed)
 
   if (strcmp (name, ".") == 0 || strcmp (name, "..") == 0 || strcmp (name, SK_OWN_DIR) == 0)
     return;
+  /* Elsewhere it would be that one. */
+  if (sk_name_is_own (name, len))
+    {
+      g_ptr_array_add (scan->dir->specials, g_strdup (name));
+      return;
+    }
   if (known && is_ignored (scan, name, is_dir))
     {
       g_ptr_array_add (scan->dir->ignored, g_strdup (name));

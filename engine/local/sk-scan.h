@@ -11,7 +11,7 @@ typedef struct
   SkStat stat;             /* of the directory itself */
   GPtrArray *items;        /* SkScanItem, sorted by name bytes; ignored ones, specials and .skerry left out. What is mounted here
                             * is among them, with stat.mount_root, so that it never looks deleted */
-  GPtrArray *specials;     /* char* names of devices, sockets, fifos; and of other mounts, which are not entered */
+  GPtrArray *specials;     /* char* names of devices, sockets, fifos; of other mounts, which are not entered; and those that a disk may take for .skerry */
   GPtrArray *ignored;      /* char* names left out by the rules */
   GError *error;           /* set: nothing may be concluded from what is missing here */
 } SkScanDir;

@@ -138,7 +138,7 @@ list_directories (SkWatcher *self, int fd, const char *path, GQueue *found)
       g_autofree char *child = NULL;
       SkStat stat;
 
-      if (strcmp (item->d_name, ".") == 0 || strcmp (item->d_name, "..") == 0 || strcmp (item->d_name, SK_OWN_DIR) == 0)
+      if (strcmp (item->d_name, ".") == 0 || strcmp (item->d_name, "..") == 0 || sk_name_is_own (item->d_name, strlen (item->d_name)))
         continue;
       if (item->d_type == DT_UNKNOWN)
         is_dir = sk_stat_at (fd, item->d_name, &stat) && stat.kind == SK_KIND_DIR;

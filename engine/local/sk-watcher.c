@@ -9,6 +9,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "sk-path.h"
 #include "sk-watch-batch.h"
 
 #define BREATH_MS 20u            /* between two reads while events come */
@@ -169,7 +170,7 @@ on_child (SkWatcher *self, SkWatchNode *parent, const struct inotify_event *even
   gboolean is_dir = (event->mask & IN_ISDIR) != 0;
   g_autofree char *path = NULL;
 
-  if (strcmp (event->name, SK_OWN_DIR) == 0)
+  if (sk_name_is_own (event->name, strlen (event->name)))
     return;
   path = sk_watch_tree_path (parent, event->name);
   if (self->ignore != NULL && sk_ignore_match_here (self->ignore, path, is_dir))

@@ -46,6 +46,25 @@ test_own_folder_refused (void)
   assert_refused (".skerry/trash/x", 15);
   assert_refused ("a/.skerry", 9);
   assert_refused ("a/b/.skerry/folder", 18);
+  /* What some disk takes for it: case, long s, Kelvin sign, dots and blanks at the end, characters that HFS+ leaves out, the short name. */
+  assert_refused (".SKERRY", 7);
+  assert_refused (".Skerry/folder", 14);
+  assert_refused ("a/.sKERRy/trash/x", 17);
+  assert_refused (".\xc5\xbfkerry", 8);
+  assert_refused (".s\xe2\x84\xaa" "erry", 9);
+  assert_refused (".skerry.", 8);
+  assert_refused (".skerry. .", 10);
+  assert_refused (".ske\xe2\x80\x8crry", 10);
+  assert_refused ("\xef\xbb\xbf.skerry", 10);
+  assert_refused ("SKERRY~1", 8);
+  assert_refused ("a/skerry~2/folder", 17);
+  assert_taken ("skerry~");
+  assert_taken ("skerry~1x");
+  assert_taken ("skerry");
+  assert_taken ("SKERRY");
+  assert_taken (".sk\xff" "erry");
+  assert_taken (".SKERRYIGNORE");
+  assert_taken ("\xe2\x80\x8cskerry");
   assert_taken (".skerryignore");
   assert_taken ("a/.skerryignore");
   assert_taken ("skerry");

@@ -286,10 +286,63 @@ test_mounted (void)
   drop_disk ();
 }
 
+/* Names that another disk takes for the engine's own directory: there they would be its marker. */
+static void
+check_own_name (gboolean watch)
+{
+  g_autofree char *a = NULL, *b = NULL, *text = NULL;
+  g_autoptr(SkFleet) fleet = sk_fleet_new (2, watch);
+
+  a = sk_fleet_path (fleet, 0, "f");
+  b = sk_fleet_path (fleet, 1, "f");
+  sk_put_file (a, "before", "before", -1);
+  sk_fleet_share (fleet, "f");
+  sk_put_file (a, ".SKERRY/folder", "a marker of somebody", -1);
+  sk_put_file (a, "d/.Skerry.", "a file", -1);
+  sk_put_file (a, "d/SKERRY~1", "a file", -1);
+  sk_put_file (a, "d/after", "after", -1);
+  sk_sync_all (fleet, 2);
+  sk_assert_content (b, "d/after", "after");
+  g_assert_false (sk_there (b, ".SKERRY"));
+  g_assert_false (sk_there (b, "d/.Skerry."));
+  g_assert_false (sk_there (b, "d/SKERRY~1"));
+  g_assert_cmpuint (sk_issues (fleet, 0), ==, 3);
+  g_assert_cmpuint (sk_issue (fleet, 0, "not-synced", &text), !=, 0);
+  g_assert_nonnull (strstr (text, "keeps for itself"));
+  sk_assert_no_issues (fleet, 1);
+  /* By another name they go. */
+  sk_rename (a, ".SKERRY", "other");
+  sk_unlink (a, "d/.Skerry.");
+  sk_rename (a, "d/SKERRY~1", "d/short");
+  sk_sync_all (fleet, 2);
+  sk_assert_content (b, "other/folder", "a marker of somebody");
+  sk_assert_content (b, "d/short", "a file");
+  sk_assert_no_issues (fleet, 0);
+  /* And back: what has such a name is not there for the others. */
+  sk_rename (a, "other", ".skerry.");
+  sk_sync_all (fleet, 2);
+  g_assert_false (sk_there (b, "other"));
+  g_assert_true (sk_there (a, ".skerry./folder"));
+}
+
+static void
+test_own_name (void)
+{
+  check_own_name (FALSE);
+}
+
+static void
+test_own_name_watched (void)
+{
+  check_own_name (TRUE);
+}
+
 int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/plain-disk/rule-c13/own-name", test_own_name);
+  g_test_add_func ("/plain-disk/rule-c13/own-name-watched", test_own_name_watched);
   g_test_add_func ("/plain-disk/sit-B170/no-modes", test_no_modes);
   g_test_add_func ("/plain-disk/sit-B170/mounted", test_mounted);
   return g_test_run ();
