@@ -338,17 +338,37 @@ sk_epoch_open (GBytes *object, const SkId *vault, SkMembers *members, SkIdentity
   return TRUE;
 }
 
+static gboolean
+split_genuine (GBytes *object, const SkId *vault, SkMembers *members, EpochParts *parts,
+               GError **error)
+{
+  const SkPublicKey *key;
+
+  if (!split (object, vault, parts, error))
+    return FALSE;
+  key = signer_key (parts, members);
+  return (key != NULL && is_signed_by (object, key)) || fail_signature (error);
+}
+
+gboolean
+sk_epoch_is_genuine (GBytes *object, const SkId *vault, SkMembers *members, SkId *epoch,
+                     GError **error)
+{
+  g_auto(EpochParts) parts = { 0 };
+
+  if (!split_genuine (object, vault, members, &parts, error))
+    return FALSE;
+  *epoch = parts.epoch;
+  return TRUE;
+}
+
 gboolean
 sk_epoch_usable (GBytes *object, const SkId *vault, SkMembers *members, SkId *epoch, GError **error)
 {
   g_auto(EpochParts) parts = { 0 };
-  const SkPublicKey *key;
 
-  if (!split (object, vault, &parts, error))
+  if (!split_genuine (object, vault, members, &parts, error))
     return FALSE;
-  key = signer_key (&parts, members);
-  if (key == NULL || !is_signed_by (object, key))
-    return fail_signature (error);
   if (!sk_device_id_is_zero (&parts.signer) && !sk_members_is_live (members, &parts.signer))
     return sk_fail (error, SK_ERROR_UNTRUSTED,
                     "The epoch was made by a device that is no member any more");

@@ -60,6 +60,8 @@ gboolean sk_epoch_open (GBytes *object, const SkId *vault, SkMembers *members, S
 /* TRUE when new data may be sealed under it: signed by a live device (or the recovery identity) and boxed to live devices
  * only. Opening an epoch is not enough for that: a revoked device can still publish one. */
 gboolean sk_epoch_usable (GBytes *object, const SkId *vault, SkMembers *members, SkId *epoch, GError **error);
+/* TRUE when it is as somebody signed it who is or was a member: what was sealed under it can be read with what is inside. */
+gboolean sk_epoch_is_genuine (GBytes *object, const SkId *vault, SkMembers *members, SkId *epoch, GError **error);
 /* Whether @device has a box in it (zero: the recovery identity); FALSE for what does not parse. Verifies nothing. */
 gboolean sk_epoch_has_recipient (GBytes *object, const SkId *vault, const SkDeviceId *device);
 char *sk_epoch_object_name (const SkId *epoch);

@@ -136,7 +136,7 @@ on_object_bad (const SkFlowStorage *storage, const char *name, const char *why, 
   Check *check = user_data;
   g_autofree char *text = g_strdup_printf ("storage “%s”: %s: %s", storage->name, name, why);
 
-  add_problem (check, g_str_has_prefix (name, "log/") ? "log" : "keys", "", text, mended);
+  add_problem (check, g_str_has_prefix (name, "log/") ? "log" : g_str_has_prefix (name, "snap/") ? "snapshot" : "keys", "", text, mended);
 }
 
 /* Packs, and what is beside them. */

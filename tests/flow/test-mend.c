@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Objects of a storage that are lost or damaged, and a storage that takes nothing: found, told and put right. */
+#include "sk-membership.h"
 #include "sk-pair.h"
 
 #include <glib/gstdio.h>
@@ -96,6 +97,47 @@ file_in (Fixture *f, const char *path)
 
   g_assert_nonnull (list);
   return g_build_filename (dir, g_dir_read_name (list), NULL);
+}
+
+static void
+look_for_newest (const char *path, char **newest, gint64 *newest_at)
+{
+  g_autoptr(GDir) list = g_dir_open (path, 0, NULL);
+  const char *name;
+
+  g_assert_nonnull (list);
+  while ((name = g_dir_read_name (list)) != NULL)
+    {
+      g_autofree char *full = g_build_filename (path, name, NULL);
+      GStatBuf st;
+      gint64 at;
+
+      if (g_file_test (full, G_FILE_TEST_IS_DIR))
+        {
+          look_for_newest (full, newest, newest_at);
+          continue;
+        }
+      g_assert_cmpint (g_stat (full, &st), ==, 0);
+      at = (gint64) st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+      if (*newest != NULL && (at < *newest_at || (at == *newest_at && strcmp (full, *newest) < 0)))
+        continue;
+      *newest_at = at;
+      g_free (*newest);
+      *newest = g_steal_pointer (&full);
+    }
+}
+
+/* What was written last in @path below the vault; of several, the one with the last name. */
+static char *
+newest_in (Fixture *f, const char *path)
+{
+  g_autofree char *dir = g_build_filename (f->vault, path, NULL);
+  char *newest = NULL;
+  gint64 at = 0;
+
+  look_for_newest (dir, &newest, &at);
+  g_assert_nonnull (newest);
+  return newest;
 }
 
 static char *
@@ -255,6 +297,97 @@ test_no_config (Fixture *f, gconstpointer data)
   g_assert_cmpmem (before, len_before, after, len_after);
 }
 
+/* What a snapshot is made of: damaged, it helps no newcomer, and the logs it stands for may be gone by then. */
+static void
+test_snapshot (Fixture *f, gconstpointer data)
+{
+  for (Damage how = GONE; how < N_DAMAGES; how++)
+    for (guint which = 0; which < 2; which++)
+      {
+        g_autofree char *dir = NULL, *path = NULL;
+        g_autoptr(GVariant) repaired = NULL, after = NULL;
+        char hex[SK_ID_HEX_SIZE];
+
+        g_setenv ("SKERRY_TEST_SNAPSHOT_TAIL", "1", TRUE);
+        sk_put_file (f->dirs[0], "from-a", how == GONE ? "more" : how == EMPTY ? "and more" : "and still more", -1);
+        g_variant_unref (sk_fleet_sync (f->fleet, 0));
+        sk_id_format (&f->fleet->devices[0]->who.writer, hex);
+        dir = which == 0 ? g_strdup ("snap/parts") : g_build_filename ("snap", hex, NULL);
+        path = newest_in (f, dir);
+        damage (path, how);
+        if (how != FLIPPED || which == 1)
+          {
+            g_autoptr(GVariant) found = sk_fleet_run (f->fleet, 0, "fsck", NULL);
+
+            g_assert_cmpuint (count (found, "problems"), ==, 1);
+            g_assert_true (wants_person (found));
+          }
+        repaired = sk_fleet_run (f->fleet, 0, "storage.verify", "{'all': <true>}");
+        g_assert_cmpuint (count (repaired, "bad"), ==, 1);
+        g_assert_false (wants_person (repaired));
+        after = sk_fleet_run (f->fleet, 0, "storage.verify", "{'all': <true>}");
+        g_assert_cmpuint (count (after, "bad"), ==, 0);
+        g_unsetenv ("SKERRY_TEST_SNAPSHOT_TAIL");
+      }
+}
+
+static void
+new_epoch (SkSession *session)
+{
+  g_autoptr(SkConfig) config = sk_session_config (session);
+  g_autoptr(SkKeyring) keys = sk_keyring_with_new_epoch (config->keys);
+  g_autoptr(GError) error = NULL;
+
+  sk_home_save_secrets (session->home, SK_KEEP_PLAIN, NULL, session->identity, keys, &error);
+  g_assert_no_error (error);
+  sk_session_set_keys (session, keys);
+  for (guint i = 0; i < config->storages->len; i++)
+    {
+      sk_membership_put_epoch (session, ((SkFlowStorage *) config->storages->pdata[i])->store, NULL, &error);
+      g_assert_no_error (error);
+    }
+}
+
+/* The object of an epoch that is not the current one any more, with what was written under it: as it was, or not at all. */
+static void
+test_old_epoch (Fixture *f, gconstpointer data)
+{
+  g_autofree char *second = g_build_filename (f->fleet->base, "second", NULL), *path = file_in (f, "epochs"), *name = g_path_get_basename (path);
+  g_autofree char *vault = g_path_get_basename (f->vault), *copy = g_build_filename (second, vault, "epochs", name, NULL), *bytes = NULL, *put = NULL;
+  gsize len = 0, len_put = 0;
+
+  g_assert_true (g_file_get_contents (path, &bytes, &len, NULL));
+  g_variant_unref (sk_fleet_run (f->fleet, 0, "storage.add", "{'name': <'second'>, 'uri': <%s>}", second));
+  new_epoch (f->fleet->devices[0]);
+  g_variant_unref (sk_fleet_sync (f->fleet, 0));
+  for (Damage how = GONE; how < N_DAMAGES; how++)
+    {
+      g_autoptr(GVariant) found = NULL, repaired = NULL, after = NULL;
+
+      damage (path, how);
+      found = sk_fleet_run (f->fleet, 0, "fsck", NULL);
+      g_assert_cmpuint (count (found, "problems"), ==, 1);
+      repaired = sk_fleet_run (f->fleet, 0, "fsck", "{'repair': <true>}");
+      g_assert_cmpuint (count (repaired, "problems"), ==, 1);
+      g_assert_false (wants_person (repaired));
+      after = sk_fleet_run (f->fleet, 0, "storage.verify", "{'all': <true>}");
+      g_assert_cmpuint (count (after, "bad"), ==, 0);
+    }
+  /* Without another one it is told, and nothing is put that was not there. */
+  damage (copy, GONE);
+  damage (path, GONE);
+  {
+    g_autoptr(GVariant) left = sk_fleet_run (f->fleet, 0, "fsck", "{'repair': <true>}");
+
+    g_assert_true (wants_person (left));
+    g_assert_false (g_file_test (path, G_FILE_TEST_EXISTS));
+  }
+  g_assert_true (g_file_set_contents (path, bytes, (gssize) len, NULL));
+  g_variant_unref (sk_fleet_run (f->fleet, 0, "fsck", "{'repair': <true>}"));
+  g_assert_true (g_file_get_contents (copy, &put, &len_put, NULL));
+  g_assert_cmpmem (bytes, len, put, len_put);
+}
+
 /* What lies beside a segment under a name of its own, whether somebody put it there or a fork did, holds nobody up when it is damaged. */
 static void
 test_damaged_branch (Fixture *f, gconstpointer data)
@@ -311,6 +444,8 @@ main (int argc, char **argv)
   ADD ("/mend/epoch", test_epoch);
   ADD ("/mend/members", test_members);
   ADD ("/mend/log", test_log);
+  ADD ("/mend/snapshot", test_snapshot);
+  ADD ("/mend/old-epoch", test_old_epoch);
   ADD ("/mend/rule-a5/damaged-branch", test_damaged_branch);
   ADD ("/mend/read-only", test_read_only);
   ADD ("/mend/no-config", test_no_config);
