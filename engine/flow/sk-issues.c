@@ -5,7 +5,8 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-#define UNSAVED_FIRST_ID (G_GINT64_CONSTANT (1) << 61)
+/* Below 2^53, so that every reader of JSON takes it as it is. */
+#define UNSAVED_FIRST_ID (G_GINT64_CONSTANT (1) << 52)
 #define HOME_FULL_ID (UNSAVED_FIRST_ID - 1)
 /* Less than this and SQLite can write nothing any more. */
 #define HOME_ROOM_MIN (256u << 10)

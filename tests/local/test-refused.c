@@ -174,12 +174,17 @@ test_read_only_directory (void)
       file = given (tree, "d/f", "kept");
       g_assert_cmpint (chmod (dir, 0555), ==, 0);
       assert_nothing_changes (tree, "d", &file);
+      g_assert_false (sk_target_may_change (tree->root, "d", &error));
+      assert_code (error, SK_ERROR_PERMISSION, "\"d\"");
+      g_assert_true (sk_target_may_change (tree->root, "", &error));
+      g_assert_true (sk_target_may_change (tree->root, "not/there", &error));
       after = tree_stat (tree, "d/f");
       g_assert_cmpuint (after.ino, ==, file.ino);
       assert_text (tree, "d/f", "kept");
       assert_tmp_empty (tree);
       /* And the retry after the person allowed it. */
       g_assert_cmpint (chmod (dir, 0755), ==, 0);
+      g_assert_true (sk_target_may_change (tree->root, "d", &error));
       g_assert_true (sk_target_remove (tree->root, "d/f", &after, BATCH, &error));
       g_assert_no_error (error);
       be_oneself ();
