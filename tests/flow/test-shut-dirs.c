@@ -189,6 +189,51 @@ test_modes_and_content_together (void)
   g_assert_cmpuint (mode_of (b, "p"), ==, 0755);
 }
 
+static guint
+segments_of (SkFleet *fleet, guint i)
+{
+  char vault[SK_ID_HEX_SIZE], writer[SK_ID_HEX_SIZE];
+  g_autofree char *dir = NULL;
+
+  sk_id_format (&fleet->devices[i]->who.vault, vault);
+  sk_id_format (&fleet->devices[i]->who.writer, writer);
+  dir = g_build_filename (fleet->storage, vault, "log", writer, NULL);
+  return g_file_test (dir, G_FILE_TEST_IS_DIR) ? sk_count_files (dir) : 0;
+}
+
+/* An engine that watches, and scans everything again and again, sees the directory open and shut, and has nothing to say about it. */
+static void
+test_momentary_mode_is_no_news (void)
+{
+  g_autofree char *a = NULL, *b = NULL;
+  g_autoptr(SkFleet) fleet = pair_with_shut (&a, &b);
+  guint before;
+
+  fleet->watch = TRUE;
+  sk_fleet_restart (fleet, 1);
+  sk_sync (fleet, 1);
+  before = segments_of (fleet, 1);
+  for (guint i = 0; i < 12; i++)
+    {
+      g_autofree char *text = g_strdup_printf ("text %u", i), *name = g_strdup_printf ("p/new %u", i);
+
+      open_up (a);
+      sk_put_file (a, "p/x", text, -1);
+      sk_put_file (a, name, text, -1);
+      sk_put_file (a, "p/q/z", text, -1);
+      shut (a);
+      sk_sync (fleet, 0);
+      sk_sync (fleet, 1);
+      g_assert_cmpuint (mode_of (b, "p"), ==, 0555);
+      g_assert_cmpuint (mode_of (b, "p/q"), ==, 0500);
+    }
+  sk_sync (fleet, 1);
+  sk_sync (fleet, 0);
+  g_assert_cmpuint (segments_of (fleet, 1), ==, before);
+  sk_assert_equal_trees (fleet, "f");
+  g_assert_cmpuint (mode_of (a, "p"), ==, 0555);
+}
+
 /* --- a kill while it is open --- */
 
 static int
@@ -314,17 +359,27 @@ test_foreign_directory (void)
 int
 main (int argc, char **argv)
 {
+  int result;
+
   self_path = argv[0];
   was_root = getuid () == 0;
   if (argc == 3 && g_str_equal (argv[1], "--child"))
-    return run_child (argv[2]);
+    {
+      /* For good, so that a sanitizer may look into it. */
+      g_assert_cmpint (setresuid (geteuid (), geteuid (), geteuid ()), ==, 0);
+      g_assert_cmpint (prctl (PR_SET_DUMPABLE, 1), ==, 0);
+      return run_child (argv[2]);
+    }
   g_test_init (&argc, &argv, NULL);
   become (NOBODY);
   g_test_add_func ("/shut-dirs/sit-B082/arrives", test_arrives);
   g_test_add_func ("/shut-dirs/sit-B082/not-even-searched", test_not_even_searched);
   g_test_add_func ("/shut-dirs/sit-B082/later-changes", test_later_changes);
   g_test_add_func ("/shut-dirs/sit-B082/modes-and-content-together", test_modes_and_content_together);
+  g_test_add_func ("/shut-dirs/sit-B082/momentary-mode-is-no-news", test_momentary_mode_is_no_news);
   g_test_add_func ("/shut-dirs/sit-B082/killed-while-open", test_killed);
   g_test_add_func ("/shut-dirs/sit-B082/foreign-directory", test_foreign_directory);
-  return g_test_run ();
+  result = g_test_run ();
+  become (0);
+  return result;
 }
