@@ -105,7 +105,7 @@ static gboolean
 pull_all (SkDown *self, GError **error)
 {
   g_autoptr(SkConfig) config = sk_session_config (self->session);
-  gboolean merged = FALSE;
+  gboolean merged = FALSE, met = FALSE;
 
   for (guint i = 0; i < config->storages->len; i++)
     {
@@ -118,6 +118,7 @@ pull_all (SkDown *self, GError **error)
 
       if (sk_pull_storage (self->session, storage, &pulled, self->cancellable, &local))
         {
+          met |= sk_session_meet (self->session, storage->row);
           sk_session_settle_issue (self->session, key);
           sk_live_storage_seen (self->session->live, storage->row, sk_session_wall (self->session));
           if (problems->len == 0)
@@ -142,7 +143,7 @@ pull_all (SkDown *self, GError **error)
       g_atomic_int_set (&self->busy_until, (int) (sk_clock_now (self->session->clock) / G_USEC_PER_SEC) + BUSY_S);
       sk_up_publish (self->session->up);
     }
-  if (g_atomic_int_compare_and_exchange (&self->session->compared, 0, 1))
+  if (g_atomic_int_compare_and_exchange (&self->session->compared, 0, 1) || met)
     sk_up_publish (self->session->up);       /* the way up may write now (A5) */
   return TRUE;
 }

@@ -99,6 +99,7 @@ struct _SkSession
   SkConfig *config;
   SkCounters counters;
   struct _SkLive *live;          /* sk-live.h */
+  GHashTable *met;               /* gint64 rows of storages that were read to the end since opening; under lock */
   GArray *offered;               /* SkPosition: how far heads said that logs reach, since opening; under lock */
   GVariant *report;
   SkReportFunc report_func;
@@ -135,6 +136,10 @@ gboolean sk_session_transact (SkSession *self, SkIndexFunc func, gpointer data, 
 SkCompressor *sk_session_take_compressor (SkSession *self);
 void sk_session_give_compressor (SkSession *self, SkCompressor *z);
 void sk_session_count (SkSession *self, const SkCounters *add);
+/* RULES A5, B3: the own head in this storage was compared with the own log, so a new one may be put there. Any thread. */
+gboolean sk_session_has_met (SkSession *self, gint64 storage);
+/* FALSE when that was so before. */
+gboolean sk_session_meet (SkSession *self, gint64 storage);
 gint64 sk_session_wall (SkSession *self);                                  /* unix seconds */
 /* --- sk-issues.c: issues; from any thread but the index thread. @key is made by the caller, stable for the thing. */
 void sk_session_raise (SkSession *self, const char *key, const char *kind, gint64 folder, const char *path, const char *format, ...) G_GNUC_PRINTF (6, 7);

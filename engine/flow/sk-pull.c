@@ -7,6 +7,7 @@
 
 #include "sk-epochs.h"
 #include "sk-hash.h"
+#include "sk-test-hooks.h"
 #include "sk-rollback.h"
 #include "sk-snapshot-flow.h"
 #include "sk-membership.h"
@@ -437,6 +438,19 @@ pull_clear (Pull *pull)
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Pull, pull_clear)
 
+/* Index thread. The way up may have put a head there after the positions were read: the own one is read again after the heads. Or it would be
+ * taken for a log that is ahead of this device, and the own segments for news, with which the position would go back. */
+static gboolean
+load_own (SkSession *session, gpointer data, GError **error)
+{
+  Pull *pull = data;
+  SkPosition own;
+
+  if (sk_index_position (session->index, &session->who.writer, &own))
+    want (pull->local, &own);
+  return TRUE;
+}
+
 /* RULES A5: the own log reaches further there than here, or forks from it. */
 static gboolean
 is_ahead_of_me (SkSession *session, Pull *pull)
@@ -487,7 +501,10 @@ pull_once (SkSession *session, SkFlowStorage *storage, SkPullResult *out, SkEpoc
   *again = FALSE;
   pull.config = sk_session_config (session);
   pull.wanted = g_array_new (FALSE, FALSE, sizeof (SkPosition));
-  if (!sk_session_index (session, load_local, &pull, error) || !read_heads (session, &pull, cancellable, error))
+  if (!sk_session_index (session, load_local, &pull, error))
+    return FALSE;
+  sk_test_stage ("pull");
+  if (!read_heads (session, &pull, cancellable, error) || !sk_session_index (session, load_own, &pull, error))
     return FALSE;
   note_offered (session, pull.wanted);
   if (!sk_rollback_check (session, storage, pull.own, pull.last_put, cancellable, error))

@@ -208,6 +208,12 @@ sk_push_storage (SkSession *session, SkFlowStorage *storage, GCancellable *cance
   g_auto(Push) push = { .storage = storage, .config = config };
   g_autofree char *name = sk_head_object_name (&session->who.device);
 
+  /* What is there may be ahead of what this database knows: it was lost, or restored, while the storage was out of reach. */
+  if (!sk_session_has_met (session, storage->row))
+    {
+      sk_down_poll (session->down);
+      return sk_fail (error, SK_ERROR_OFFLINE, "what is there was not read yet");
+    }
   if (!sk_session_index (session, load_positions, &push, error))
     return FALSE;
   tell_behind (session, storage, push.behind);

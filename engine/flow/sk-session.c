@@ -96,6 +96,28 @@ sk_session_count (SkSession *self, const SkCounters *add)
   g_mutex_unlock (&self->lock);
 }
 
+gboolean
+sk_session_has_met (SkSession *self, gint64 storage)
+{
+  gboolean met;
+
+  g_mutex_lock (&self->lock);
+  met = g_hash_table_contains (self->met, &storage);
+  g_mutex_unlock (&self->lock);
+  return met;
+}
+
+gboolean
+sk_session_meet (SkSession *self, gint64 storage)
+{
+  gboolean first;
+
+  g_mutex_lock (&self->lock);
+  first = g_hash_table_add (self->met, g_memdup2 (&storage, sizeof storage));
+  g_mutex_unlock (&self->lock);
+  return first;
+}
+
 gint64
 sk_session_wall (SkSession *self)
 {
@@ -168,7 +190,9 @@ static void
 stop_flows (SkSession *self)
 {
   g_cancellable_cancel (self->stopping);
-  g_clear_pointer (&self->reporter, sk_worker_stop);
+  /* Whoever else runs still asks it for reports. */
+  if (self->reporter != NULL)
+    sk_worker_end (self->reporter);
   g_clear_pointer (&self->invites, sk_invites_free);
   g_clear_pointer (&self->watcher, sk_watch_free);
   /* The two ways call each other: both are there until one of them has ended. */
@@ -176,6 +200,7 @@ stop_flows (SkSession *self)
     sk_down_end (self->down);
   g_clear_pointer (&self->up, sk_up_free);
   g_clear_pointer (&self->down, sk_down_free);
+  g_clear_pointer (&self->reporter, sk_worker_stop);
 }
 
 static void
@@ -220,6 +245,7 @@ sk_session_close (SkSession *self)
   g_clear_pointer (&self->root_locks, g_hash_table_unref);
   g_clear_pointer (&self->offered, g_array_unref);
   g_clear_pointer (&self->live, sk_live_free);
+  g_clear_pointer (&self->met, g_hash_table_unref);
   g_mutex_clear (&self->reloading);
   g_mutex_clear (&self->lock);
   g_free (self);
@@ -240,6 +266,7 @@ sk_session_open (const SkSessionOptions *options, GError **error)
   g_mutex_init (&self->lock);
   g_mutex_init (&self->reloading);
   self->attachments = sk_attachments_new ();
+  self->met = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
   self->offered = g_array_new (FALSE, FALSE, sizeof (SkPosition));
   self->live = sk_live_new ();
   self->home = g_steal_pointer (&home);

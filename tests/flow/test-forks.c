@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Homes and storages that are older than what is known: copied, restored, rolled back. */
 #include "sk-fleet-check.h"
+#include "sk-flow.h"
+#include "sk-test-hooks.h"
 
 #include <fcntl.h>
 #include <glib/gstdio.h>
@@ -308,6 +310,113 @@ test_storage_rolled_back_seen (void)
   storage_rolled_back (TRUE);
 }
 
+/* --- the two ways at once --- */
+
+static SkFleet *racing;          /* device 1 publishes between two steps of its own pull */
+
+static void
+publish_in_between (const char *stage)
+{
+  SkFleet *fleet = racing;
+  g_autoptr(GError) error = NULL;
+  SkUpResult result;
+
+  if (fleet == NULL || strcmp (stage, "pull") != 0)
+    return;
+  racing = NULL;
+  g_assert_true (sk_up_sync (fleet->devices[1]->up, NULL, 0, &result, NULL, &error));
+  g_assert_no_error (error);
+  g_assert_true (result.ok);
+  sk_up_result_clear (&result);
+}
+
+/* A head that the way up puts while the heads are read is not ahead of this device. */
+static void
+test_own_head_while_pulling (void)
+{
+  g_autofree char *a = NULL, *b = NULL;
+  g_autoptr(SkFleet) fleet = share_files (&a, &b);
+  SkId writer = writer_of (fleet, 1);
+
+  sk_sync_all (fleet, 1);
+  sk_put_file (b, "d/new", "published while the heads were read", -1);
+  racing = fleet;
+  sk_test_stage_hook = publish_in_between;
+  sk_sync (fleet, 1);
+  sk_test_stage_hook = NULL;
+  g_assert_null (racing);
+  g_assert_cmpuint (sk_issue (fleet, 1, "restored", NULL), ==, 0);
+  g_assert_true (sk_id_equal (&writer, &fleet->devices[1]->who.writer));
+  sk_put_file (b, "d/newer", "goes on in the same log", -1);
+  sk_fleet_settle (fleet, 8);
+  sk_assert_equal_trees (fleet, "f");
+  for (guint i = 0; i < 2; i++)
+    sk_assert_no_issues (fleet, i);
+}
+
+/* It gave up waiting for the storage: it looks at its folders now. */
+static gboolean
+has_compared (gpointer data)
+{
+  SkSession *session = data;
+
+  sk_clock_step (session->clock, G_USEC_PER_SEC);
+  return g_atomic_int_get (&session->compared);
+}
+
+typedef struct { SkFleet *fleet; const char *path; } Arrived;
+
+static gboolean
+has_arrived (gpointer data)
+{
+  Arrived *arrived = data;
+  g_autofree char *a = sk_fleet_path (arrived->fleet, 0, "f");
+
+  sk_clock_step (arrived->fleet->clock, G_USEC_PER_SEC);
+  sk_sync (arrived->fleet, 0);
+  return sk_there (a, arrived->path);
+}
+
+/* A database that was lost while the storage was away: nothing is put there before it was read, or the new head would be older than the one that the
+ * others know. */
+static void
+test_lost_while_storage_away (void)
+{
+  g_autofree char *a = NULL, *b = NULL, *home = NULL, *away = NULL;
+  g_autoptr(SkFleet) fleet = share_files (&a, &b);
+  g_autoptr(SkClock) clock = sk_clock_new_stepped (g_get_real_time ());
+  Arrived arrived = { .fleet = fleet, .path = "d/while-away" };
+
+  for (guint i = 0; i < 6; i++)
+    {
+      g_autofree char *path = g_strdup_printf ("d/before%u", i);
+
+      sk_put_file (b, path, path, -1);
+      sk_sync_all (fleet, 1);
+    }
+  sk_fleet_close (fleet, 1);
+  home = sk_fleet_home (fleet, 1);
+  forget_everything (home);
+  away = g_strconcat (fleet->storage, ".away", NULL);
+  g_assert_cmpint (g_rename (fleet->storage, away), ==, 0);
+  sk_put_file (b, "d/while-away", "made while the storage was away", -1);
+  fleet->clock = clock;
+  fleet->watch = TRUE;
+  sk_fleet_open (fleet, 1);
+  g_assert_true (sk_wait (has_compared, fleet->devices[1], 25));
+  g_assert_cmpint (g_rename (away, fleet->storage), ==, 0);
+  /* What is due is put there before anything is read, as it would be by a change that is made right now. */
+  sk_up_publish (fleet->devices[1]->up);
+  g_assert_true (sk_wait (has_arrived, &arrived, 25));
+  sk_assert_no_issues (fleet, 0);
+  sk_fleet_close (fleet, 1);
+  fleet->watch = FALSE;
+  fleet->clock = NULL;
+  sk_fleet_open (fleet, 1);
+  sk_fleet_settle (fleet, 8);
+  sk_assert_equal_trees (fleet, "f");
+}
+
 int
 main (int argc, char **argv)
 {
@@ -315,6 +424,8 @@ main (int argc, char **argv)
   g_test_add_func ("/forks/rule-a5/home-restored", test_home_restored);
   g_test_add_func ("/forks/rule-a5/home-restored-in-place", test_home_restored_in_place);
   g_test_add_func ("/forks/rule-a5/home-copied", test_home_copied);
+  g_test_add_func ("/forks/rule-a5/own-head-while-pulling", test_own_head_while_pulling);
+  g_test_add_func ("/forks/rule-b3/lost-while-storage-away", test_lost_while_storage_away);
   g_test_add_func ("/forks/rule-a6/stale-folder", test_stale_folder);
   g_test_add_func ("/forks/sit-B009/storage-rolled-back", test_storage_rolled_back);
   g_test_add_func ("/forks/sit-B009/storage-rolled-back-seen", test_storage_rolled_back_seen);

@@ -227,4 +227,5 @@ sk_model_end (SkModel *self)
   check_equal (self);
   check_paths (self);
   check_contents (self);
+  sk_model_check_tombstones (self);
 }

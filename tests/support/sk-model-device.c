@@ -18,10 +18,8 @@
 #define RACED "raced "
 #define CHILD_S 120              /* longer than any sync takes on a machine with much else to do */
 
-typedef void (*ChildFunc) (SkModel *self, int out, gpointer data);
-
-static void
-say (int out, const char *format, ...)
+void
+sk_model_say (int out, const char *format, ...)
 {
   g_autofree char *text = NULL;
   va_list args;
@@ -63,17 +61,15 @@ listen_to (SkModel *self, pid_t child, int in)
   return said;
 }
 
-/* What an engine tells about kills and lost databases is no news here. */
-static void
-log_quietly (const char *domain, GLogLevelFlags level, const char *message, gpointer data)
+void
+sk_model_log_quietly (const char *domain, GLogLevelFlags level, const char *message, gpointer data)
 {
   if ((level & G_LOG_LEVEL_MASK) <= G_LOG_LEVEL_WARNING)
     g_log_default_handler (domain, level, message, data);
 }
 
-/* Runs @func in a process of its own. Returns what it said; *@status as from waitpid. */
-static char *
-in_child (SkModel *self, ChildFunc func, gpointer data, int *status)
+char *
+sk_model_in_child (SkModel *self, SkModelChildFunc func, gpointer data, int *status)
 {
   int pipes[2];
   pid_t child;
@@ -86,7 +82,7 @@ in_child (SkModel *self, ChildFunc func, gpointer data, int *status)
   if (child == 0)
     {
       close (pipes[0]);
-      g_log_set_default_handler (log_quietly, NULL);
+      g_log_set_default_handler (sk_model_log_quietly, NULL);
       func (self, pipes[1], data);
       _exit (0);
     }
@@ -107,14 +103,14 @@ make (SkModel *self, int out, gpointer data)
   sk_fleet_share (fleet, FOLDER);
   for (guint i = 0; i < SK_MODEL_DEVICES; i++)
     sk_fleet_close (fleet, i);
-  say (out, "%s", fleet->base);
+  sk_model_say (out, "%s", fleet->base);
 }
 
 gboolean
 sk_model_make_devices (SkModel *self)
 {
   int status;
-  g_autofree char *base = in_child (self, make, NULL, &status);
+  g_autofree char *base = sk_model_in_child (self, make, NULL, &status);
 
   if (status != 0 || *base == '\0')
     {
@@ -160,7 +156,7 @@ save_in_between (const char *stage)
     return;
   key = sk_model_key (FALSE, old, len);
   if (sk_model_write (race.root, race.how->race_path, race.how->race_bytes, race.how->race_in_place))
-    say (race.out, RACED "%s\n", key);
+    sk_model_say (race.out, RACED "%s\n", key);
 }
 
 static void
@@ -203,20 +199,19 @@ issues_of (SkSession *session)
   return issues != NULL ? issues : g_ptr_array_new ();
 }
 
-static GVariant *
-command (SkSession *session, const char *name, GVariant *args, int out)
+GVariant *
+sk_model_command (SkSession *session, const char *name, GVariant *args, int out)
 {
   g_autoptr(GError) error = NULL;
   GVariant *reply = sk_session_command (session, name, args, NULL, NULL, NULL, &error);
 
   if (reply == NULL)
-    say (out, "%s: %s\n", name, error->message);
+    sk_model_say (out, "%s: %s\n", name, error->message);
   return reply;
 }
 
-/* A person who is asked about a mass change says yes. */
-static gboolean
-accept_mass_changes (SkSession *session, int out)
+gboolean
+sk_model_accept_mass_changes (SkSession *session, int out)
 {
   g_autoptr(GPtrArray) issues = issues_of (session);
   gboolean any = FALSE;
@@ -228,10 +223,19 @@ accept_mass_changes (SkSession *session, int out)
 
       if (!g_str_equal (issue->kind, "mass-change"))
         continue;
-      reply = command (session, "resolve", g_variant_new_parsed ("{'issue': <%t>, 'choice': <'accept'>}", (guint64) issue->row), out);
+      reply = sk_model_command (session, "resolve", g_variant_new_parsed ("{'issue': <%t>, 'choice': <'accept'>}", (guint64) issue->row), out);
       any |= reply != NULL;
     }
   return any;
+}
+
+void
+sk_model_say_issues (SkSession *session, int out)
+{
+  g_autoptr(GPtrArray) issues = issues_of (session);
+
+  for (guint i = 0; i < issues->len; i++)
+    sk_model_say (out, "issue: %s: %s\n", ((SkIssueRow *) issues->pdata[i])->key, ((SkIssueRow *) issues->pdata[i])->text);
 }
 
 static void
@@ -248,7 +252,7 @@ say_failures (GVariant *report, int out)
 
       g_variant_lookup (item, "path", "^&ay", &path);
       g_variant_lookup (item, "why", "&s", &why);
-      say (out, "failed: %s: %s\n", path, why);
+      sk_model_say (out, "failed: %s: %s\n", path, why);
       g_variant_unref (item);
     }
 }
@@ -260,27 +264,24 @@ sync_now (SkModel *self, int out, gpointer data)
   SkSessionOptions options = { .home = self->homes[call->device] };
   g_autoptr(GError) error = NULL;
   g_autoptr(GVariant) report = NULL;
-  g_autoptr(GPtrArray) issues = NULL;
   SkSession *session;
 
   set_hooks (self, call, out);
   session = sk_session_open (&options, &error);
   if (session == NULL)
     {
-      say (out, "open: %s\n", error->message);
+      sk_model_say (out, "open: %s\n", error->message);
       return;
     }
-  report = command (session, "sync", NULL, out);
-  if (report != NULL && accept_mass_changes (session, out))
+  report = sk_model_command (session, "sync", NULL, out);
+  if (report != NULL && sk_model_accept_mass_changes (session, out))
     {
       g_variant_unref (report);
-      report = command (session, "sync", NULL, out);
+      report = sk_model_command (session, "sync", NULL, out);
     }
   if (report != NULL)
     say_failures (report, out);
-  issues = issues_of (session);
-  for (guint i = 0; i < issues->len; i++)
-    say (out, "issue: %s: %s\n", ((SkIssueRow *) issues->pdata[i])->key, ((SkIssueRow *) issues->pdata[i])->text);
+  sk_model_say_issues (session, out);
   sk_session_close (session);
 }
 
@@ -301,7 +302,7 @@ sk_model_sync (SkModel *self, guint i, const SkModelSync *how, SkModelSynced *ou
 
   if (how->no_storage)
     g_assert_cmpint (g_rename (self->storage, away), ==, 0);
-  said = in_child (self, sync_now, &call, &status);
+  said = sk_model_in_child (self, sync_now, &call, &status);
   if (how->no_storage)
     g_assert_cmpint (g_rename (away, self->storage), ==, 0);
   self->counts->syncs++;
@@ -390,7 +391,7 @@ find_below (FindCall *call, gint64 folder, gint64 parent, GError **error)
         for (guint k = 0; k < versions->len; k++)
           if (is_version (call->session, versions->pdata[k], value))
             {
-              say (call->out, "%s\n", ((SkModelContent *) value)->key);
+              sk_model_say (call->out, "%s\n", ((SkModelContent *) value)->key);
               g_hash_table_iter_remove (&iter);
               break;
             }
@@ -431,7 +432,7 @@ sk_model_find_versions (SkModel *self, guint i, GHashTable *missing)
 {
   FindCall call = { .device = i, .missing = missing };
   int status;
-  g_autofree char *said = in_child (self, find_now, &call, &status);
+  g_autofree char *said = sk_model_in_child (self, find_now, &call, &status);
   g_auto(GStrv) keys = g_strsplit (said, "\n", -1);
 
   for (guint k = 0; keys[k] != NULL; k++)

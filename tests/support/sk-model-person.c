@@ -24,6 +24,8 @@ note (SkModel *self, guint i, const char *path, gboolean written)
   last->key = content != NULL ? content->key : NULL;
   last->operation = self->operation;
   g_hash_table_replace (self->last, g_strdup (path), last);
+  if (!written)
+    g_hash_table_add (self->removed, g_strdup_printf ("%u %s", i, path));
 }
 
 void

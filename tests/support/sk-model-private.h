@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the parts of the model share: sk-model.c (the sequence), sk-model-person.c (what a person does), sk-model-disk.c (trees and
- * contents), sk-model-device.c (processes that sync), sk-model-check.c (what must be so in the end). */
+ * contents), sk-model-device.c (processes that sync), sk-model-check.c (what must be so in the end), sk-model-tombs.c (what is told of as
+ * removed); with engines that run: sk-model-running.c (the sequence), sk-model-engine.c (the processes). */
 #pragma once
+#include <sys/types.h>
+
 #include "sk-model.h"
+#include "sk-session.h"
 
 /* A content a person made: the bytes of a file, or the target of a link. Two files with the same bytes are one content. */
 typedef struct
@@ -29,6 +33,13 @@ typedef struct
   char kind;                     /* 'f', 'd' or 'l' */
 } SkModelItem;
 
+/* A device whose engine runs in a process of its own (sk-model-engine.c). */
+typedef struct
+{
+  pid_t pid;                     /* 0: none runs */
+  int in, out;                   /* to and from it */
+} SkModelEngine;
+
 typedef struct
 {
   guint64 seed;
@@ -39,6 +50,8 @@ typedef struct
   GHashTable *contents;          /* key -> SkModelContent; owns both */
   GHashTable *seen;              /* numbers of a file -> its SkModelContent, so that a file is read once */
   GHashTable *last;              /* path -> SkModelLast */
+  GHashTable *removed;           /* "DEVICE PATH" of all that a person removed or moved away; owns them */
+  SkModelEngine engines[SK_MODEL_DEVICES];
   GString *trace;
   GString *problem;              /* empty: all well */
   guint operation;               /* number of the current one */
@@ -101,6 +114,18 @@ typedef struct
 gboolean sk_model_make_devices (SkModel *self);
 void sk_model_synced_clear (SkModelSynced *self);
 void sk_model_sync (SkModel *self, guint i, const SkModelSync *how, SkModelSynced *out);
+/* What an engine tells about kills and lost databases is no news here: warnings and worse are shown. A GLogFunc. */
+void sk_model_log_quietly (const char *domain, GLogLevelFlags level, const char *message, gpointer data);
+/* Runs @func in a process of its own. Returns what it said; *@status as from waitpid. */
+typedef void (*SkModelChildFunc) (SkModel *self, int out, gpointer data);
+char *sk_model_in_child (SkModel *self, SkModelChildFunc func, gpointer data, int *status);
+/* In such a process. */
+void sk_model_say (int out, const char *format, ...) G_GNUC_PRINTF (2, 3);
+GVariant *sk_model_command (SkSession *session, const char *name, GVariant *args, int out);
+/* A person who is asked about a mass change says yes. TRUE when there was one. */
+gboolean sk_model_accept_mass_changes (SkSession *session, int out);
+/* A line for each open issue. */
+void sk_model_say_issues (SkSession *session, int out);
 /* Removes from @missing (key -> SkModelContent) what the history of device @i holds, with all chunks in a storage. */
 void sk_model_find_versions (SkModel *self, guint i, GHashTable *missing);
 
@@ -109,3 +134,40 @@ void sk_model_find_versions (SkModel *self, guint i, GHashTable *missing);
 void sk_model_end (SkModel *self);
 /* A sync with what has to hold around it. */
 void sk_model_checked_sync (SkModel *self, guint i, const SkModelSync *how, SkModelSynced *out);
+
+/* --- sk-model-tombs.c --- */
+/* Every deletion that stands in the history of a device was made by a person on the device that published it. */
+void sk_model_check_tombstones (SkModel *self);
+
+/* --- sk-model-engine.c --- */
+/* @speed: how many times faster than real time the engine's clock goes. */
+void sk_model_engine_start (SkModel *self, guint i, guint speed);
+/* Ends it as a person does. Not running: nothing. */
+void sk_model_engine_stop (SkModel *self, guint i);
+/* The engine stands still between these, wherever it is: what is done meanwhile happens at one moment for it. */
+void sk_model_engine_freeze (SkModel *self, guint i);
+void sk_model_engine_thaw (SkModel *self, guint i);
+/* SIGKILL when @stage is passed for the @n-th time from now on; the engine may end before that as well. */
+void sk_model_engine_doom (SkModel *self, guint i, const char *stage, guint n);
+void sk_model_engine_kill (SkModel *self, guint i);
+/* A sync that a person asks for; its end is not waited for. */
+void sk_model_engine_sync (SkModel *self, guint i);
+/* FALSE when no engine runs, or when SIGKILL ended it. */
+gboolean sk_model_engine_runs (SkModel *self, guint i);
+typedef struct
+{
+  gint64 quiet_us;               /* of the engine's clock: nothing was to be done and nothing happened for so long */
+  char *coverage;                /* what of every log was merged */
+  gint64 files, dirs, links, dirty;
+  char *said;                    /* issues, a line each */
+} SkModelState;
+void sk_model_state_clear (SkModelState *self);
+/* FALSE when it does not run. */
+gboolean sk_model_engine_state (SkModel *self, guint i, SkModelState *out);
+
+/* --- sk-model.c --- */
+void sk_model_lose_state (SkModel *self, guint i);
+/* Makes a model for @seed, runs @sequence on it and takes it away. NULL, or what is wrong. */
+char *sk_model_run_with (guint64 seed, SkModelCounts *counts, void (*sequence) (SkModel *self));
+/* Two devices do something to one path, neither knowing of the other: the two, and whether a path was found. Sets self->forced. */
+char *sk_model_pick_common (SkModel *self, guint *a, guint *b);

@@ -137,8 +137,8 @@ sync_device (SkModel *self, Plan *plan, guint i, gboolean no_storage, gboolean m
   sk_model_synced_clear (&synced);
 }
 
-static void
-lose_state (SkModel *self, guint i)
+void
+sk_model_lose_state (SkModel *self, guint i)
 {
   const char *const names[] = { "index.sqlite", "index.sqlite-wal", "index.sqlite-shm" };
 
@@ -163,15 +163,26 @@ is_file (SkModel *self, guint i, const char *path)
   return g_file_test (full, G_FILE_TEST_IS_REGULAR);
 }
 
-/* Two devices do something to one path, neither knowing of the other. */
+char *
+sk_model_pick_common (SkModel *self, guint *a, guint *b)
+{
+  g_autoptr(GPtrArray) items = NULL;
+  g_autofree char *path = NULL;
+
+  *a = up_to (self, SK_MODEL_DEVICES);
+  *b = (*a + 1 + up_to (self, SK_MODEL_DEVICES - 1)) % SK_MODEL_DEVICES;
+  items = sk_model_list (self->roots[*a]);
+  path = items->len > 0 ? g_strdup (((SkModelItem *) items->pdata[up_to (self, items->len)])->path) : NULL;
+  return path != NULL && is_file (self, *a, path) && is_file (self, *b, path) ? g_steal_pointer (&path) : NULL;
+}
+
 static void
 act_on_both_sides (SkModel *self)
 {
-  guint a = up_to (self, SK_MODEL_DEVICES), b = (a + 1 + up_to (self, SK_MODEL_DEVICES - 1)) % SK_MODEL_DEVICES;
-  g_autoptr(GPtrArray) items = sk_model_list (self->roots[a]);
-  g_autofree char *path = items->len > 0 ? g_strdup (((SkModelItem *) items->pdata[up_to (self, items->len)])->path) : NULL;
+  guint a, b;
+  g_autofree char *path = sk_model_pick_common (self, &a, &b);
 
-  if (path == NULL || !is_file (self, a, path) || !is_file (self, b, path))
+  if (path == NULL)
     {
       sk_model_act (self, a);
       return;
@@ -196,7 +207,7 @@ one_step (SkModel *self, Plan *plan, guint operation)
     if (plan->spells[k].begins == operation)
       self->counts->spells++;
   if (operation == plan->lose_at)
-    lose_state (self, plan->lose_device);
+    sk_model_lose_state (self, plan->lose_device);
   if (up_to (self, 100) < 40)
     {
       const Spell *spell;
@@ -257,12 +268,13 @@ model_clear (SkModel *self)
   g_hash_table_unref (self->contents);
   g_hash_table_unref (self->seen);
   g_hash_table_unref (self->last);
+  g_hash_table_unref (self->removed);
   g_string_free (self->trace, TRUE);
   g_string_free (self->problem, TRUE);
 }
 
 char *
-sk_model_run (guint64 seed, SkModelCounts *counts)
+sk_model_run_with (guint64 seed, SkModelCounts *counts, void (*sequence) (SkModel *self))
 {
   const guint32 words[] = { (guint32) seed, (guint32) (seed >> 32) };
   SkModel self = { .seed = seed, .counts = counts };
@@ -272,13 +284,20 @@ sk_model_run (guint64 seed, SkModelCounts *counts)
   self.contents = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, (GDestroyNotify) sk_model_content_free);
   self.seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   self.last = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  self.removed = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   self.trace = g_string_new (NULL);
   self.problem = g_string_new (NULL);
-  run (&self);
+  sequence (&self);
   counts->sequences++;
   if (sk_model_failed (&self))
     problem = g_strdup_printf ("SK_MODEL_SEED=%" G_GUINT64_FORMAT " (%s): %s\n%s", seed, self.base != NULL ? self.base : "", self.problem->str,
                                self.trace->str);
   model_clear (&self);
   return problem;
+}
+
+char *
+sk_model_run (guint64 seed, SkModelCounts *counts)
+{
+  return sk_model_run_with (seed, counts, run);
 }

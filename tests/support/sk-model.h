@@ -21,7 +21,11 @@ typedef struct
   guint contents;                /* that had to be found again in the end */
   guint from_versions;           /* of these, found in no tree and no trash, but in the history */
   guint conflicts;               /* conflict copies in the final trees */
+  guint tombstones;              /* deletions in the histories, each of which a person made */
 } SkModelCounts;
 
 /* Runs the sequence of @seed and adds to @counts. NULL, or what is wrong and what had been done (transfer full). */
 char *sk_model_run (guint64 seed, SkModelCounts *counts);
+/* The same while the engines of all devices run: up and down at once, on all three. How their steps fall is up to the machine, so a seed
+ * replays what the person does, not all of what happens. */
+char *sk_model_run_running (guint64 seed, SkModelCounts *counts);
