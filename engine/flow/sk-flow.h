@@ -115,6 +115,7 @@ struct _SkSession
   SkWatch *watcher;
   SkInvites *invites;            /* sk-invite-serve.h */
   GMutex reloading;              /* held while a new config is made, so that an older one never replaces it */
+  GHashTable *heads;             /* down's thread: heads as they were read; sk-heads.c */
   GHashTable *root_locks;        /* under reloading: "DEV:INODE" -> descriptor; sk-known-root.c */
   struct _SkAttachments *attachments;    /* under reloading; sk-attachments.h */
   SkWorker *reporter;            /* while an engine runs */

@@ -7,6 +7,7 @@
 
 #include "sk-epochs.h"
 #include "sk-hash.h"
+#include "sk-heads.h"
 #include "sk-test-hooks.h"
 #include "sk-rollback.h"
 #include "sk-snapshot-flow.h"
@@ -221,7 +222,7 @@ read_heads (SkSession *session, Pull *pull, GCancellable *cancellable, GError **
     {
       SkStoreItem *item = items->pdata[i];
       g_autoptr(GError) local = NULL;
-      g_autoptr(GBytes) object = sk_store_get_sync (pull->storage->store, item->name, SK_HEAD_SIZE_MAX, cancellable, &local);
+      g_autoptr(GBytes) object = sk_heads_get (session, pull->storage, item, cancellable, &local);
 
       if (object == NULL && g_error_matches (local, SK_ERROR, SK_ERROR_OFFLINE))
         {

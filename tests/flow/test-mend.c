@@ -3,8 +3,10 @@
 #include "sk-membership.h"
 #include "sk-pair.h"
 
+#include <fcntl.h>
 #include <glib/gstdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct
@@ -434,6 +436,68 @@ test_damaged_branch (Fixture *f, gconstpointer data)
 
 #define ADD(path, func) g_test_add (path, Fixture, NULL, set_up, func, tear_down)
 
+/* --- heads that are read only when they changed (RULES C10) --- */
+
+static void
+make_old (Fixture *f)
+{
+  g_autofree char *dir = g_build_filename (f->vault, "heads", NULL);
+  g_autoptr(GDir) names = g_dir_open (dir, 0, NULL);
+  const char *name;
+
+  g_assert_nonnull (names);
+  while ((name = g_dir_read_name (names)) != NULL)
+    {
+      g_autofree char *path = g_build_filename (dir, name, NULL);
+
+      g_assert_cmpint (utimensat (AT_FDCWD, path, (struct timespec[]) { { .tv_sec = 1600000000 }, { .tv_sec = 1600000000 } }, 0), ==, 0);
+    }
+}
+
+/* GETs of one pass of device 1. */
+static guint64
+gets_of_sync (Fixture *f)
+{
+  g_autoptr(SkConfig) config = sk_session_config (f->fleet->devices[1]);
+  SkStore *store = ((SkFlowStorage *) config->storages->pdata[0])->store;
+  SkStoreCounters before, after;
+
+  sk_store_counters (store, &before);
+  g_variant_unref (sk_fleet_sync (f->fleet, 1));
+  sk_store_counters (store, &after);
+  return after.gets - before.gets;
+}
+
+static void
+test_unchanged_heads (Fixture *f, gconstpointer data)
+{
+  guint64 all, later;
+  guint read_again = 0;
+  g_autofree char *got = NULL;
+
+  make_old (f);
+  all = gets_of_sync (f);
+  later = gets_of_sync (f);
+  g_assert_cmpuint (later + 2, ==, all);
+  /* A tag that does not tell the truth is not believed for ever. */
+  for (guint i = 0; i < 20; i++)
+    read_again += gets_of_sync (f) == all;
+  g_assert_cmpuint (read_again, >, 0);
+  g_assert_cmpuint (read_again, <=, 4);
+  /* A change is seen at once, also when it was made a moment after it was looked at. */
+  for (guint i = 0; i < 5; i++)
+    {
+      g_autofree char *text = g_strdup_printf ("change %u", i);
+
+      sk_put_file (f->dirs[0], "from-a", text, -1);
+      g_variant_unref (sk_fleet_sync (f->fleet, 0));
+      g_variant_unref (sk_fleet_sync (f->fleet, 1));
+      g_free (got);
+      got = sk_get_file (f->dirs[1], "from-a");
+      g_assert_cmpstr (got, ==, text);
+    }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -441,6 +505,7 @@ main (int argc, char **argv)
   g_assert_true (sk_crypto_init (NULL));
   ADD ("/mend/head", test_head);
   ADD ("/mend/exchanged-head", test_exchanged_head);
+  ADD ("/mend/rule-c10/unchanged-heads", test_unchanged_heads);
   ADD ("/mend/epoch", test_epoch);
   ADD ("/mend/members", test_members);
   ADD ("/mend/log", test_log);
