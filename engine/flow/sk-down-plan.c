@@ -52,7 +52,7 @@ typedef struct
   SkFlowFolder *folder;
   gboolean gone;
   gint64 *after;
-  SkIgnore *ignore;
+  SkIgnore *ignore;              /* NULL: the rules themselves are on their way */
   GPtrArray *plan;
   SkDownMoves *moves;
   GArray *holds;                 /* Hold: left out by --only or the rules */
@@ -210,6 +210,9 @@ plan_window (SkSession *session, gpointer data, GError **error)
       SkNode *node = dirty->pdata[i];
 
       *plan->after = node->row;
+      /* They come before everything else. */
+      if (plan->ignore == NULL && (node->parent != 0 || strcmp (node->name, SK_RULES_NAME) != 0))
+        continue;
       if (!plan_node (session, plan, node, error))
         return FALSE;
     }
@@ -277,7 +280,7 @@ sk_down_release_holds (SkDown *self, SkFlowFolder *folder)
   g_autoptr(GError) error = NULL;
 
   /* Rules that cannot be looked at are others, in any case. */
-  (void) sk_root_stat (folder->root, ".skerryignore", &stat, NULL);
+  (void) sk_root_stat (folder->root, SK_RULES_NAME, &stat, NULL);
   rules = g_strdup_printf ("%" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT " %" G_GINT64_FORMAT " %" G_GINT64_FORMAT " %d\n%s", stat.ino, stat.size, stat.mtime,
                            stat.ctime, sk_root_abilities (folder->root)->symlinks, only);
   call.rules = rules;
@@ -304,13 +307,19 @@ tell_unsupported (SkDown *self, SkFlowFolder *folder, const GArray *holds)
 GPtrArray *
 sk_down_plan (SkDown *self, SkFlowFolder *folder, gboolean gone, gint64 *after, GError **error)
 {
-  g_autoptr(SkIgnore) ignore = sk_rules_read (self->session, folder->row, folder->name, folder->root, error);
+  g_autoptr(GError) local = NULL;
+  g_autoptr(SkIgnore) ignore = sk_rules_read (self->session, folder->row, folder->name, folder->root, &local);
   g_autoptr(SkDownMoves) moves = sk_down_moves_new ();
   g_autoptr(GPtrArray) items = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_down_item_free);
   g_autoptr(GArray) holds = g_array_new (FALSE, FALSE, sizeof (Hold));
   Plan plan = { .down = self, .folder = folder, .gone = gone, .after = after, .ignore = ignore, .plan = items, .moves = moves, .holds = holds };
 
-  if (ignore == NULL || !sk_session_index (self->session, plan_window, &plan, error)
+  if (ignore == NULL && !g_error_matches (local, SK_ERROR, SK_ERROR_BUSY))
+    {
+      g_propagate_error (error, g_steal_pointer (&local));
+      return NULL;
+    }
+  if (!sk_session_index (self->session, plan_window, &plan, error)
       || (holds->len > 0 && !sk_session_transact (self->session, set_holds, holds, error)))
     return NULL;
   tell_unsupported (self, folder, holds);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sk-crash.h"
+#include "sk-rules.h"
 #include "sk-live.h"
 
 #define ROUNDS_MAX 20u           /* ordering between windows settles in two or three */
@@ -239,8 +240,11 @@ apply_part (SkDown *self, SkFlowFolder *folder, gboolean gone, guint *done)
 static void
 apply_folder (SkDown *self, SkFlowFolder *folder)
 {
+  gboolean only_rules;
+
   if (folder->root == NULL || folder->mode == SK_FOLDER_SEND)
     return;
+  only_rules = sk_rules_are_coming (self->session, folder->row, folder->root);
   sk_down_release_holds (self, folder);
   for (guint round = 0; round < ROUNDS_MAX && !g_cancellable_is_cancelled (self->cancellable); round++)
     {
@@ -251,6 +255,14 @@ apply_folder (SkDown *self, SkFlowFolder *folder)
         return;
       if (done == 0)
         return;
+      if (only_rules)
+        {
+          /* What lies here is looked at by them first. */
+          if (self->session->watch)
+            sk_up_note (self->session->up, folder->row, "", TRUE, FALSE);
+          sk_down_wake (self);
+          return;
+        }
       g_atomic_int_set (&self->busy_until, (int) (sk_clock_now (self->session->clock) / G_USEC_PER_SEC) + BUSY_S);
     }
 }

@@ -172,6 +172,53 @@ test_first_contact (void)
   sk_assert_no_issues (fleet, 1);
 }
 
+typedef struct { const char *path; gboolean known; } Look;
+
+static gboolean
+look_for_node (SkSession *session, gpointer data, GError **error)
+{
+  Look *look = data;
+  g_autoptr(GPtrArray) folders = sk_index_folders (session->index);
+  g_autoptr(SkNode) node = sk_index_node (session->index, ((SkFolderRow *) folders->pdata[0])->row, look->path, NULL);
+
+  look->known = node != NULL && node->target.kind != SK_KIND_NONE;
+  return TRUE;
+}
+
+/* Whether the vault has it, as device @i knows. */
+static gboolean
+is_in_vault (SkFleet *fleet, guint i, const char *path)
+{
+  Look look = { .path = path };
+
+  g_assert_true (sk_session_index (fleet->devices[i], look_for_node, &look, NULL));
+  return look.known;
+}
+
+/* The rules are in the vault and not here yet: what they hide here does not go out before they came. */
+static void
+test_rules_on_their_way (void)
+{
+  g_autofree char *a = NULL, *b = NULL;
+  g_autoptr(SkFleet) fleet = sk_fleet_new (2, FALSE);
+
+  a = sk_fleet_path (fleet, 0, "f");
+  b = sk_fleet_path (fleet, 1, "f");
+  sk_put_file (a, ".skerryignore", RULES, -1);
+  sk_put_file (a, "text", "a text", -1);
+  g_variant_unref (sk_fleet_run (fleet, 0, "folder.add", "{'name': <'f'>, 'path': <%^ay>}", a));
+  sk_sync_all (fleet, 1);
+  sk_put_file (b, "private.key", "secret", -1);
+  sk_put_file (b, "own", "own", -1);
+  g_variant_unref (sk_fleet_run (fleet, 1, "folder.attach", "{'name': <'f'>, 'path': <%^ay>}", b));
+  sk_fleet_settle (fleet, 8);
+  sk_assert_content (b, ".skerryignore", RULES);
+  sk_assert_content (a, "own", "own");
+  g_assert_true (is_in_vault (fleet, 0, "own"));
+  g_assert_false (is_in_vault (fleet, 0, "private.key"));
+  sk_assert_no_issues (fleet, 1);
+}
+
 typedef struct { SkFleet *fleet; const char *dir, *path; gboolean raised; } Until;
 
 static gboolean
@@ -223,6 +270,7 @@ main (int argc, char **argv)
   g_test_add_func ("/rules/rule-a14/zeros", test_zeros);
   g_test_add_func ("/rules/rule-a14/permission", test_permission);
   g_test_add_func ("/rules/rule-a14/first-contact", test_first_contact);
+  g_test_add_func ("/rules/rule-a14/on-their-way", test_rules_on_their_way);
   g_test_add_func ("/rules/noticed-by-a-running-engine", test_running);
   return g_test_run ();
 }
