@@ -380,15 +380,3 @@ sk_epoch_usable (GBytes *object, const SkId *vault, SkMembers *members, SkId *ep
   return TRUE;
 }
 
-gboolean
-sk_epoch_has_recipient (GBytes *object, const SkId *vault, const SkDeviceId *device)
-{
-  g_auto(EpochParts) parts = { 0 };
-
-  if (!split (object, vault, &parts, NULL))
-    return FALSE;
-  for (guint i = 0; i < parts.recipients->len; i++)
-    if (sk_device_id_equal (&g_array_index (parts.recipients, SkDeviceId, i), device))
-      return TRUE;
-  return FALSE;
-}

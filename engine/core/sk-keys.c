@@ -105,13 +105,6 @@ sk_identity_new_random (void)
   return sk_identity_new_from_seed (&seed);
 }
 
-SkIdentity *
-sk_identity_ref (SkIdentity *self)
-{
-  g_atomic_ref_count_inc (&self->refs);
-  return self;
-}
-
 void
 sk_identity_unref (SkIdentity *self)
 {

@@ -20,7 +20,6 @@ gboolean sk_crypto_init (GError **error);
 typedef struct _SkIdentity SkIdentity;
 SkIdentity *sk_identity_new_random (void);
 SkIdentity *sk_identity_new_from_seed (const SkKey *seed);   /* the 24 words give the seed */
-SkIdentity *sk_identity_ref (SkIdentity *self);
 void sk_identity_unref (SkIdentity *self);                   /* wipes */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkIdentity, sk_identity_unref)
 const SkPublicKey *sk_identity_sign_key (SkIdentity *self);

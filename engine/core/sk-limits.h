@@ -29,8 +29,7 @@
 #define SK_PACK_CHUNKS_MAX 65536u
 
 /* --- log --- */
-#define SK_SEGMENT_TARGET (8u << 20)     /* sealed bytes after which a segment closes */
-#define SK_SEGMENT_SIZE_MAX (256u << 20) /* one entry of a huge file may exceed the target */
+#define SK_SEGMENT_SIZE_MAX (256u << 20) /* for one entry of a huge file */
 #define SK_SEGMENT_PLAIN_MAX (1u << 30)
 #define SK_SEGMENT_RECORDS_MAX (1u << 20)
 #define SK_SEQ_MAX G_GUINT64_CONSTANT (999999999999)       /* 12 digits in an object name */
@@ -46,7 +45,6 @@
 #define SK_DEVICES_MAX 256u
 #define SK_STORAGES_MAX 64u
 #define SK_URI_MAX 4096u                 /* bytes in the address of a storage */
-#define SK_SNAPSHOT_PART_TARGET (1u << 20)
 #define SK_SNAPSHOT_PARTS_MAX (1u << 20)
 #define SK_MEMBER_RECORDS_MAX 4096u      /* kept; as many again signed by the recovery identity */
 #define SK_MEMBER_MAX 65536u             /* bytes of one membership record */

@@ -66,7 +66,6 @@ struct _SkMembers
   GPtrArray *devices;      /* SkDevice, in order of enrolment */
 };
 
-void sk_device_free (SkDevice *self);
 SkMemberRecord *sk_member_record_parse (GBytes *bytes, const SkId *vault, GError **error);
 void sk_member_record_free (SkMemberRecord *self);
 gboolean sk_member_record_verify (SkMemberRecord *self, const SkPublicKey *key);

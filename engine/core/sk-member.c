@@ -4,8 +4,8 @@
 
 #include "sk-limits.h"
 
-void
-sk_device_free (SkDevice *self)
+static void
+device_free (SkDevice *self)
 {
   g_free (self->name);
   g_clear_pointer (&self->cut, g_array_unref);
@@ -21,7 +21,7 @@ members_alloc (const SkId *vault, const SkPublicKey *recovery_sign, const SkPubl
   self->recovery_sign = *recovery_sign;
   self->recovery_box = *recovery_box;
   self->records = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_member_record_free);
-  self->devices = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_device_free);
+  self->devices = g_ptr_array_new_with_free_func ((GDestroyNotify) device_free);
   return self;
 }
 
@@ -66,13 +66,6 @@ sk_members_free (SkMembers *self)
   g_ptr_array_unref (self->devices);
   g_ptr_array_unref (self->records);
   g_free (self);
-}
-
-void
-sk_members_recovery_keys (SkMembers *self, SkPublicKey *sign_key, SkPublicKey *box_key)
-{
-  *sign_key = self->recovery_sign;
-  *box_key = self->recovery_box;
 }
 
 /* Where @hash is or belongs; the records are ascending. */

@@ -21,7 +21,6 @@ SkMembers *sk_members_new (const SkId *vault, const SkPublicKey *recovery_sign, 
 SkMembers *sk_members_copy (SkMembers *self);
 void sk_members_free (SkMembers *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkMembers, sk_members_free)
-void sk_members_recovery_keys (SkMembers *self, SkPublicKey *sign_key, SkPublicKey *box_key);
 /* Adds a record; the order in which records arrive does not matter. FALSE only for bytes that do not parse or belong to
  * another vault, a false signature of the recovery identity, and above SK_MEMBER_RECORDS_MAX (SK_ERROR_LIMIT). A record
  * whose signer is not (yet) known is kept and counts when its signer appears. *@is_new: not seen before; may be NULL. */
@@ -62,6 +61,4 @@ gboolean sk_epoch_open (GBytes *object, const SkId *vault, SkMembers *members, S
 gboolean sk_epoch_usable (GBytes *object, const SkId *vault, SkMembers *members, SkId *epoch, GError **error);
 /* TRUE when it is as somebody signed it who is or was a member: what was sealed under it can be read with what is inside. */
 gboolean sk_epoch_is_genuine (GBytes *object, const SkId *vault, SkMembers *members, SkId *epoch, GError **error);
-/* Whether @device has a box in it (zero: the recovery identity); FALSE for what does not parse. Verifies nothing. */
-gboolean sk_epoch_has_recipient (GBytes *object, const SkId *vault, const SkDeviceId *device);
 char *sk_epoch_object_name (const SkId *epoch);

@@ -187,12 +187,6 @@ sk_pack_builder_free (SkPackBuilder *self)
   g_free (self);
 }
 
-guint
-sk_pack_builder_count (SkPackBuilder *self)
-{
-  return self->rows->len;
-}
-
 gsize
 sk_pack_builder_size (SkPackBuilder *self)
 {
@@ -272,29 +266,6 @@ sk_pack_builder_add (SkPackBuilder *self, SkCompressor *z, int level, const SkHa
           error, "Sealed content read back wrong; the memory of this machine may be faulty: ");
       return FALSE;
     }
-  take_row (self, &row);
-  return TRUE;
-}
-
-gboolean
-sk_pack_builder_add_sealed (SkPackBuilder *self, const SkPackRow *source, const guint8 *sealed,
-                            GError **error)
-{
-  SkPackRow row = *source;
-  g_autofree guint8 *unused = NULL;
-  Ad ad;
-
-  if (!sk_pack_row_is_valid (&row))
-    return sk_fail (error, SK_ERROR_CORRUPT, "A chunk has the wrong length");
-  if (!check_room (self, row.stored_len, error))
-    return FALSE;
-  unused = g_malloc (row.stored_len);
-  ad_chunk (&ad, &self->vault, &self->epoch, &row);
-  if (!sk_open (&self->chunk_key, ad.bytes, ad.len, sealed, row.stored_len, unused, error))
-    return FALSE;
-
-  row.offset = self->object->len;
-  g_byte_array_append (self->object, sealed, row.stored_len);
   take_row (self, &row);
   return TRUE;
 }

@@ -28,11 +28,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkPackBuilder, sk_pack_builder_free)
  * SK_ERROR_LIMIT: the chunk is empty or too large, or the pack is full (close it and begin another). */
 gboolean sk_pack_builder_add (SkPackBuilder *self, SkCompressor *z, int level, const SkHash *id,
                               const guint8 *plain, gsize len, gboolean verify, GError **error);
-/* Copies a sealed chunk of the same epoch from another pack (repack), after its seal was checked. */
-gboolean sk_pack_builder_add_sealed (SkPackBuilder *self, const SkPackRow *row, const guint8 *sealed, GError **error);
 /* Bytes, at most, that the object would have if closed now, before padding. */
 gsize sk_pack_builder_size (SkPackBuilder *self);
-guint sk_pack_builder_count (SkPackBuilder *self);
 /* Closes the pack, which must hold a chunk: table, padding, name. *@rows (SkPackRow) and *@name are set. The builder
  * can only be freed afterwards. (transfer full) */
 GBytes *sk_pack_builder_finish (SkPackBuilder *self, SkHash *name, GArray **rows, GError **error);

@@ -143,19 +143,6 @@ sk_path_check (const char *path, gsize len, GError **error)
     }
 }
 
-gboolean
-sk_name_check (const char *name, GError **error)
-{
-  gsize len = strlen (name);
-  const char *fault = component_fault (name, len);
-
-  if (fault == NULL && memchr (name, '/', len) != NULL)
-    fault = "is not a single name";
-  if (fault != NULL)
-    return refuse (name, len, fault, error);
-  return TRUE;
-}
-
 const char *
 sk_path_name (const char *path)
 {

@@ -9,7 +9,6 @@
 gboolean sk_name_is_own (const char *name, gsize len);
 /* No empty, ".", ".." component, no leading or trailing '/', no NUL, lengths in bounds, no component that sk_name_is_own. */
 gboolean sk_path_check (const char *path, gsize len, GError **error);
-gboolean sk_name_check (const char *name, GError **error);
 /* Name at the end, and the parent ("" at the top; transfer full). */
 const char *sk_path_name (const char *path);
 char *sk_path_parent (const char *path);

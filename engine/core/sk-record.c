@@ -84,8 +84,8 @@ sk_record_new_modes (SkModes *modes)
   return self;
 }
 
-void
-sk_folder_def_free (SkFolderDef *self)
+static void
+folder_def_free (SkFolderDef *self)
 {
   if (self == NULL)
     return;
@@ -94,8 +94,8 @@ sk_folder_def_free (SkFolderDef *self)
   g_free (self);
 }
 
-void
-sk_storage_def_free (SkStorageDef *self)
+static void
+storage_def_free (SkStorageDef *self)
 {
   if (self == NULL)
     return;
@@ -130,7 +130,7 @@ sk_record_free (SkRecord *self)
   switch (self->type)
     {
     case SK_RECORD_FOLDER:
-      sk_folder_def_free (self->folder);
+      folder_def_free (self->folder);
       break;
     case SK_RECORD_ENTRY:
       sk_entry_free (self->entry);
@@ -144,7 +144,7 @@ sk_record_free (SkRecord *self)
       g_free (self->pack_ref);
       break;
     case SK_RECORD_STORAGE:
-      sk_storage_def_free (self->storage);
+      storage_def_free (self->storage);
       break;
     case SK_RECORD_MEMBER:
       g_clear_pointer (&self->member, g_bytes_unref);

@@ -49,8 +49,6 @@ SkRecord *sk_record_new_member (GBytes *member);
 SkRecord *sk_record_new_modes (SkModes *modes);
 void sk_record_free (SkRecord *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkRecord, sk_record_free)
-void sk_folder_def_free (SkFolderDef *self);
-void sk_storage_def_free (SkStorageDef *self);
 void sk_pack_put_free (SkPackPut *self);
 void sk_modes_free (SkModes *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkModes, sk_modes_free)

@@ -132,17 +132,6 @@ peek (GBytes *object, SkSnapshot *out, GError **error)
   return TRUE;
 }
 
-gboolean
-sk_snapshot_peek (GBytes *object, SkId *writer, GError **error)
-{
-  SkSnapshot clear = { 0 };
-
-  if (!peek (object, &clear, error))
-    return FALSE;
-  *writer = clear.writer;
-  return TRUE;
-}
-
 static gboolean
 parse_body (SkSnapshot *self, GBytes *body)
 {

@@ -19,7 +19,6 @@ SkSnapshot *sk_snapshot_new (void);
 void sk_snapshot_free (SkSnapshot *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkSnapshot, sk_snapshot_free)
 GBytes *sk_snapshot_build (SkSnapshot *self, SkKeyring *keys, SkIdentity *signer, SkHash *hash, GError **error);
-gboolean sk_snapshot_peek (GBytes *object, SkId *writer, GError **error);
 SkSnapshot *sk_snapshot_open (GBytes *object, const SkPublicKey *signer, const SkId *vault, SkKeyring *keys, GError **error);
 /* One part. *@ref is filled. */
 GBytes *sk_part_build (GPtrArray *records, const SkId *vault, SkKeyring *keys, SkCompressor *z, SkPartRef *ref, GError **error);

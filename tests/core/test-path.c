@@ -140,34 +140,11 @@ test_odd_names_are_bytes (void)
 
   for (guint i = 0; i < G_N_ELEMENTS (good); i++)
     {
-      g_autoptr(GError) error = NULL;
       g_autofree char *below = g_strconcat ("dir/", good[i], NULL);
 
       assert_taken (good[i]);
       assert_taken (below);
-      if (strchr (good[i], '/') == NULL)
-        {
-          g_assert_true (sk_name_check (good[i], &error));
-          g_assert_no_error (error);
-        }
     }
-}
-
-static void
-test_name_check (void)
-{
-  static const char *const bad[] = { "", ".", "..", "a/b", "/", ".skerry", "a/" };
-  g_autofree char *too_long = g_strnfill (SK_NAME_MAX + 1, 'n');
-
-  for (guint i = 0; i < G_N_ELEMENTS (bad); i++)
-    {
-      g_autoptr(GError) error = NULL;
-
-      g_assert_false (sk_name_check (bad[i], &error));
-      g_assert_error (error, SK_ERROR, SK_ERROR_CORRUPT);
-    }
-  g_assert_false (sk_name_check (too_long, NULL));
-  g_assert_true (sk_name_check ("a", NULL));
 }
 
 static void
@@ -339,7 +316,6 @@ main (int argc, char **argv)
   g_test_add_func ("/path/sit-B040/length-is-honoured", test_length_is_honoured);
   g_test_add_func ("/path/sit-B066/backslash-is-a-byte", test_backslash_is_a_byte);
   g_test_add_func ("/path/sit-B067/odd-names-are-bytes", test_odd_names_are_bytes);
-  g_test_add_func ("/path/name-check", test_name_check);
   g_test_add_func ("/path/parts", test_parts);
   g_test_add_func ("/path/sit-B051/nfc-and-nfd-are-two-names", test_nfc_and_nfd_are_two_names);
   g_test_add_func ("/path/sit-B063/fold-keys", test_fold_keys);

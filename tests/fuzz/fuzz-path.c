@@ -15,7 +15,7 @@ look_at_name (const char *name)
   /* A key is a fixed point, or two names could clash without being seen. */
   g_assert_cmpstr (key, ==, again);
   g_assert_cmpuint (strlen (named), <=, SK_NAME_MAX);
-  g_assert_true (sk_name_check (named, NULL));
+  g_assert_true (sk_path_check (named, strlen (named), NULL));
 }
 
 int
