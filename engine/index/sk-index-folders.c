@@ -163,43 +163,24 @@ sk_index_folder_id (SkIndex *self, gint64 folder, SkId *out, GError **error)
 
 /* --- definitions --- */
 
+static const SkDefinitionSql folder_sql = { SK_SQL_FOLDER_FIND, SK_SQL_FOLDER_ADD, SK_SQL_FOLDER_STAMP, SK_SQL_FOLDER_DEFINE };
+
 gint64
 sk_index_folder_ensure (SkIndex *self, const SkId *id, GError **error)
 {
-  g_autoptr(SkStatement) find = sk_sql (self, SK_SQL_FOLDER_FIND, error);
-  g_autoptr(SkStatement) add = NULL;
-  gint64 row;
-
-  if (find == NULL)
-    return 0;
-  sk_bind_id (find, 1, id);
-  if (!sk_read_int (self, find, 0, &row, error) || row != 0)
-    return row;
-  add = sk_sql (self, SK_SQL_FOLDER_ADD, error);
-  if (add == NULL)
-    return 0;
-  sk_bind_id (add, 1, id);
-  return sk_run (self, add, error) ? sqlite3_last_insert_rowid (self->db) : 0;
+  return sk_index_definition_ensure (self, &folder_sql, id, error);
 }
 
 gboolean
 sk_index_folder_define (SkIndex *self, const SkFolderDef *def, gboolean *changed, GError **error)
 {
-  g_autoptr(SkStatement) statement = NULL;
   gboolean newer;
-  gint64 row;
+  g_autoptr(SkStatement) statement = sk_index_definition_begin (self, &folder_sql, &def->id, def->lamport, &def->writer, &newer, error);
 
-  if (!sk_index_definition_is_newer (self, SK_SQL_FOLDER_STAMP, &def->id, def->lamport, &def->writer, &row, &newer, error))
-    return FALSE;
   if (changed != NULL)
     *changed = newer;
-  if (!newer)
-    return TRUE;
-  row = row != 0 ? row : sk_index_folder_ensure (self, &def->id, error);
-  statement = row != 0 ? sk_sql (self, SK_SQL_FOLDER_DEFINE, error) : NULL;
   if (statement == NULL)
-    return FALSE;
-  sk_bind_int (statement, 1, row);
+    return !newer;
   sk_bind_text (statement, 2, def->name != NULL ? def->name : "");
   sk_bind_int (statement, 3, def->deleted != 0);
   sk_bind_int (statement, 4, (gint64) def->lamport);

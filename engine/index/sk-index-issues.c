@@ -50,17 +50,6 @@ sk_index_issue_clear (SkIndex *self, const char *key, gboolean *was_there, GErro
   return TRUE;
 }
 
-gboolean
-sk_index_issue_clear_prefix (SkIndex *self, const char *key_prefix, GError **error)
-{
-  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_ISSUE_CLEAR_PREFIX, error);
-
-  if (statement == NULL)
-    return FALSE;
-  sk_bind_text (statement, 1, key_prefix);
-  return sk_run (self, statement, error);
-}
-
 GPtrArray *
 sk_index_issues (SkIndex *self, GError **error)
 {

@@ -145,18 +145,6 @@ sk_index_segment_bytes (SkIndex *self, const SkId *writer, guint64 seq, SkHash *
   return g_steal_pointer (&object);
 }
 
-gboolean
-sk_index_segment_drop (SkIndex *self, const SkId *writer, guint64 up_to_seq, GError **error)
-{
-  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_SEGMENT_DROP, error);
-
-  if (statement == NULL)
-    return FALSE;
-  sk_bind_id (statement, 1, writer);
-  sk_bind_int (statement, 2, (gint64) MIN (up_to_seq, (guint64) G_MAXINT64));
-  return sk_run (self, statement, error);
-}
-
 /* --- membership --- */
 
 gboolean

@@ -411,12 +411,6 @@ sk_index_nodes_by_content (SkIndex *self, gint64 content, guint limit, GError **
   return list (self, SK_SQL_NODE_CONTENT, content, limit, 0, error);
 }
 
-GPtrArray *
-sk_index_unproven (SkIndex *self, gint64 folder, gint64 after_row, guint limit, GError **error)
-{
-  return list (self, SK_SQL_NODE_UNPROVEN, folder, after_row, limit, error);
-}
-
 GArray *
 sk_index_node_rows (SkIndex *self, gint64 after_row, guint limit, GError **error)
 {

@@ -40,7 +40,6 @@ struct _SkIndex
   SkKnownContent *known_contents;    /* SK_KNOWN_CONTENTS of them, by hash; what was asked for last */
 };
 
-void sk_index_drop_caches (SkIndex *self);
 
 /* --- schema: steps as data, append only. Entry i takes a database from version i to i + 1 --- */
 #define SK_INDEX_APPLICATION_ID 0x536b4958    /* "SkIX" */
@@ -171,17 +170,16 @@ void sk_cached_version_remove (SkIndex *self, gint64 row);
 void sk_cached_versions_forget (SkIndex *self, gint64 node);
 
 /* --- definitions of storages and folders: the highest (lamport, writer) stands --- */
-/* @stamp: STORAGE_STAMP or FOLDER_STAMP. *@row is 0 when @id is unknown. */
-gboolean sk_index_definition_is_newer (SkIndex *self, SkSql stamp, const SkId *id, guint64 lamport, const SkId *writer, gint64 *row,
-                                       gboolean *newer, GError **error);
+typedef struct { SkSql find, add, stamp, define; } SkDefinitionSql;
+/* The row of @id, made without a definition when it is new. 0 on error. */
+gint64 sk_index_definition_ensure (SkIndex *self, const SkDefinitionSql *sql, const SkId *id, GError **error);
+/* The statement that defines @id, with its row as parameter 1; NULL without error (*@newer FALSE) when what stands is not older. */
+SkStatement *sk_index_definition_begin (SkIndex *self, const SkDefinitionSql *sql, const SkId *id, guint64 lamport, const SkId *writer,
+                                        gboolean *newer, GError **error);
 
 /* --- nodes --- */
 /* The "parent" column of a node at the top of a folder is minus the folder's row, so that one index serves every level. */
 #define SK_TOP_PARENT(folder) (-(folder))
-/* The columns that decide whether disk and merged state differ. */
-typedef struct { SkKind kind; gint64 content; guint32 mode; gint64 mtime; } SkNodeSide;
-/* The one place that says whether base and target ask for work on this disk. */
-gboolean sk_node_sides_differ (const SkNodeSide *base, const SkNodeSide *target);
 void sk_node_differs_sql (sqlite3_context *context, int n, sqlite3_value **values);
 gboolean sk_index_forget_bases (SkIndex *self, gint64 folder, GError **error);
 /* Counts the tombstones of the folder of @node by @delta. */

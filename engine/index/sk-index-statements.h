@@ -66,7 +66,6 @@ SK_STATEMENT (NODE_HELD, "SELECT " SK_NODE_COLUMNS " FROM node WHERE hold <> 0 A
 SK_STATEMENT (NODE_INODE, "SELECT " SK_NODE_COLUMNS " FROM node WHERE base_kind <> 0 AND folder = ?1 AND base_ino = ?2")
 SK_STATEMENT (NODE_CONTENT, "SELECT " SK_NODE_COLUMNS " FROM node WHERE base_content <> 0 AND base_content = ?1 ORDER BY row LIMIT ?2")
 SK_STATEMENT (NODE_CONTENT_ANY, "SELECT row FROM node WHERE base_content <> 0 AND base_content = ?1 LIMIT 1")
-SK_STATEMENT (NODE_UNPROVEN, "SELECT " SK_NODE_COLUMNS " FROM node WHERE base_unproven = 1 AND folder = ?1 AND row > ?2 ORDER BY row LIMIT ?3")
 SK_STATEMENT (NODE_STORE, "UPDATE node SET generation = ?2, live_children = ?3, hold = ?4, dirty = ?5, mode_stamps = ?6, base_vector = ?7, base_kind = ?8, "
               "base_version = ?9, base_content = ?10, base_mode = ?11, base_mtime = ?12, base_size = ?13, base_ino = ?14, base_dev = ?15, "
               "base_stat_mtime = ?16, base_ctime = ?17, base_btime = ?18, base_mount_root = ?19, base_unproven = ?20, target_kind = ?21, "
@@ -154,7 +153,6 @@ SK_STATEMENT (STORAGE_POSITION_SET, "INSERT INTO storage_position (storage, writ
 SK_STATEMENT (STORAGE_POSITION_LIST, "SELECT writer, seq, hash FROM storage_position WHERE storage = ?1 AND written = ?2 ORDER BY writer")
 SK_STATEMENT (SEGMENT_ADD, "INSERT INTO segment (writer, seq, hash, object) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (writer, seq, hash) DO NOTHING")
 SK_STATEMENT (SEGMENT_GET, "SELECT object, hash FROM segment WHERE row = (SELECT min (row) FROM segment WHERE writer = ?1 AND seq = ?2)")
-SK_STATEMENT (SEGMENT_DROP, "DELETE FROM segment WHERE writer = ?1 AND seq <= ?2")
 SK_STATEMENT (MEMBER_ADD, "INSERT INTO member (hash, record) VALUES (?1, ?2) ON CONFLICT (hash) DO NOTHING")
 SK_STATEMENT (MEMBER_LIST, "SELECT record FROM member ORDER BY row")
 
@@ -162,7 +160,6 @@ SK_STATEMENT (MEMBER_LIST, "SELECT record FROM member ORDER BY row")
 SK_STATEMENT (ISSUE_RAISE, "INSERT INTO issue (key, kind, folder, path, text, since) VALUES (?1, ?2, ?3, ?4, ?5, ?6) "
               "ON CONFLICT (key) DO UPDATE SET text = excluded.text WHERE text <> excluded.text")
 SK_STATEMENT (ISSUE_CLEAR, "DELETE FROM issue WHERE key = ?1")
-SK_STATEMENT (ISSUE_CLEAR_PREFIX, "DELETE FROM issue WHERE key >= ?1 AND substr (key, 1, length (?1)) = ?1")
 SK_STATEMENT (ISSUE_LIST, "SELECT row, key, kind, folder, path, text, since FROM issue ORDER BY row")
 SK_STATEMENT (ACTIVITY_ADD, "INSERT INTO activity (wall, kind, folder, path, detail) VALUES (?1, ?2, ?3, ?4, ?5)")
 SK_STATEMENT (ACTIVITY_TRIM, "DELETE FROM activity WHERE row <= ?1")

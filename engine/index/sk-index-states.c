@@ -4,8 +4,12 @@
 
 /* --- does this disk have work --- */
 
-gboolean
-sk_node_sides_differ (const SkNodeSide *base, const SkNodeSide *target)
+/* The columns that decide whether disk and merged state differ. */
+typedef struct { SkKind kind; gint64 content; guint32 mode; gint64 mtime; } NodeSide;
+
+/* The one place that says whether base and target ask for work on this disk. */
+static gboolean
+sides_differ (const NodeSide *base, const NodeSide *target)
 {
   if (base->kind != target->kind)
     return TRUE;
@@ -26,7 +30,7 @@ sk_node_sides_differ (const SkNodeSide *base, const SkNodeSide *target)
 void
 sk_node_differs_sql (sqlite3_context *context, int n, sqlite3_value **values)
 {
-  SkNodeSide sides[2];
+  NodeSide sides[2];
 
   for (int i = 0; i < 2; i++)
     {
@@ -37,7 +41,7 @@ sk_node_differs_sql (sqlite3_context *context, int n, sqlite3_value **values)
       sides[i].mode = (guint32) sqlite3_value_int64 (side[2]);
       sides[i].mtime = sqlite3_value_int64 (side[3]);
     }
-  sqlite3_result_int (context, sk_node_sides_differ (&sides[0], &sides[1]));
+  sqlite3_result_int (context, sides_differ (&sides[0], &sides[1]));
 }
 
 /* --- counts: one walk when a folder is first asked for, then kept up with every change --- */
@@ -141,10 +145,10 @@ sk_index_folder_counts (SkIndex *self, gint64 folder, SkFolderCounts *out, GErro
 static gboolean
 is_dirty (const SkNode *node)
 {
-  const SkNodeSide base = { node->base.kind, node->base.content, node->base.mode, node->base.mtime };
-  const SkNodeSide target = { node->target.kind, node->target.content, node->target.mode, node->target.mtime };
+  const NodeSide base = { node->base.kind, node->base.content, node->base.mode, node->base.mtime };
+  const NodeSide target = { node->target.kind, node->target.content, node->target.mode, node->target.mtime };
 
-  return sk_node_sides_differ (&base, &target);
+  return sides_differ (&base, &target);
 }
 
 gboolean

@@ -59,10 +59,12 @@ sk_index_storage_row (SkIndex *self, const SkId *id)
   return row;
 }
 
+/* --- definitions --- */
+
 gint64
-sk_index_storage_ensure (SkIndex *self, const SkId *id, GError **error)
+sk_index_definition_ensure (SkIndex *self, const SkDefinitionSql *sql, const SkId *id, GError **error)
 {
-  g_autoptr(SkStatement) find = sk_sql (self, SK_SQL_STORAGE_FIND, error);
+  g_autoptr(SkStatement) find = sk_sql (self, sql->find, error);
   g_autoptr(SkStatement) add = NULL;
   gint64 row;
 
@@ -71,16 +73,16 @@ sk_index_storage_ensure (SkIndex *self, const SkId *id, GError **error)
   sk_bind_id (find, 1, id);
   if (!sk_read_int (self, find, 0, &row, error) || row != 0)
     return row;
-  add = sk_sql (self, SK_SQL_STORAGE_ADD, error);
+  add = sk_sql (self, sql->add, error);
   if (add == NULL)
     return 0;
   sk_bind_id (add, 1, id);
   return sk_run (self, add, error) ? sqlite3_last_insert_rowid (self->db) : 0;
 }
 
-gboolean
-sk_index_definition_is_newer (SkIndex *self, SkSql stamp, const SkId *id, guint64 lamport, const SkId *writer, gint64 *row,
-                              gboolean *newer, GError **error)
+/* *@row is 0 when @id is unknown. */
+static gboolean
+is_newer (SkIndex *self, SkSql stamp, const SkId *id, guint64 lamport, const SkId *writer, gint64 *row, gboolean *newer, GError **error)
 {
   g_autoptr(SkStatement) statement = sk_sql (self, stamp, error);
   gboolean damaged = FALSE;
@@ -104,24 +106,45 @@ sk_index_definition_is_newer (SkIndex *self, SkSql stamp, const SkId *id, guint6
   return damaged ? sk_index_damaged (self, "the writer of a definition is impossible", error) : TRUE;
 }
 
+SkStatement *
+sk_index_definition_begin (SkIndex *self, const SkDefinitionSql *sql, const SkId *id, guint64 lamport, const SkId *writer,
+                           gboolean *newer, GError **error)
+{
+  SkStatement *statement;
+  gint64 row;
+
+  if (!is_newer (self, sql->stamp, id, lamport, writer, &row, newer, error))
+    {
+      *newer = TRUE;    /* FALSE would say that there was no error */
+      return NULL;
+    }
+  if (!*newer)
+    return NULL;
+  row = row != 0 ? row : sk_index_definition_ensure (self, sql, id, error);
+  statement = row != 0 ? sk_sql (self, sql->define, error) : NULL;
+  if (statement != NULL)
+    sk_bind_int (statement, 1, row);
+  return statement;
+}
+
+static const SkDefinitionSql storage_sql = { SK_SQL_STORAGE_FIND, SK_SQL_STORAGE_ADD, SK_SQL_STORAGE_STAMP, SK_SQL_STORAGE_DEFINE };
+
+gint64
+sk_index_storage_ensure (SkIndex *self, const SkId *id, GError **error)
+{
+  return sk_index_definition_ensure (self, &storage_sql, id, error);
+}
+
 gboolean
 sk_index_storage_define (SkIndex *self, const SkStorageDef *def, gboolean *changed, GError **error)
 {
-  g_autoptr(SkStatement) statement = NULL;
   gboolean newer;
-  gint64 row;
+  g_autoptr(SkStatement) statement = sk_index_definition_begin (self, &storage_sql, &def->id, def->lamport, &def->writer, &newer, error);
 
-  if (!sk_index_definition_is_newer (self, SK_SQL_STORAGE_STAMP, &def->id, def->lamport, &def->writer, &row, &newer, error))
-    return FALSE;
   if (changed != NULL)
     *changed = newer;
-  if (!newer)
-    return TRUE;
-  row = row != 0 ? row : sk_index_storage_ensure (self, &def->id, error);
-  statement = row != 0 ? sk_sql (self, SK_SQL_STORAGE_DEFINE, error) : NULL;
   if (statement == NULL)
-    return FALSE;
-  sk_bind_int (statement, 1, row);
+    return !newer;
   sk_bind_text (statement, 2, def->name != NULL ? def->name : "");
   sk_bind_text (statement, 3, def->uri);
   sk_bind_int (statement, 4, def->deleted != 0);

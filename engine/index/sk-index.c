@@ -296,8 +296,8 @@ sk_index_set_aside (const char *path, GError **error)
 
 /* --- transactions --- */
 
-void
-sk_index_drop_caches (SkIndex *self)
+static void
+drop_caches (SkIndex *self)
 {
   sk_parent_cache_clear (self->parents);
   sk_node_cache_drop (self->nodes);
@@ -374,7 +374,7 @@ sk_index_rollback (SkIndex *self)
     }
   self->in_transaction = FALSE;
   g_clear_error (&self->failure);
-  sk_index_drop_caches (self);
+  drop_caches (self);
 }
 
 guint64

@@ -133,7 +133,6 @@ GPtrArray *sk_index_dirty_part (SkIndex *self, gint64 folder, gboolean gone, gin
 GPtrArray *sk_index_held (SkIndex *self, gint64 folder, guint32 mask, guint limit, GError **error);
 GPtrArray *sk_index_nodes_by_inode (SkIndex *self, gint64 folder, guint64 ino, GError **error);
 GPtrArray *sk_index_nodes_by_content (SkIndex *self, gint64 content, guint limit, GError **error);
-GPtrArray *sk_index_unproven (SkIndex *self, gint64 folder, gint64 after_row, guint limit, GError **error);
 typedef struct { gint64 files, dirs, links, tombstones, dirty_nodes; guint64 bytes, dirty_bytes; } SkFolderCounts;
 gboolean sk_index_folder_counts (SkIndex *self, gint64 folder, SkFolderCounts *out, GError **error);
 
@@ -205,7 +204,6 @@ GArray *sk_index_storage_positions (SkIndex *self, gint64 storage, gboolean writ
 /* Copies of segments: bytes of every log segment, own ones until published and all until truncated. */
 gboolean sk_index_segment_keep (SkIndex *self, const SkPosition *position, GBytes *object, GError **error);
 GBytes *sk_index_segment_bytes (SkIndex *self, const SkId *writer, guint64 seq, SkHash *hash);
-gboolean sk_index_segment_drop (SkIndex *self, const SkId *writer, guint64 up_to_seq, GError **error);
 
 /* --- membership records, verbatim --- */
 gboolean sk_index_member_add (SkIndex *self, GBytes *record, GError **error);
@@ -217,7 +215,6 @@ void sk_issue_row_free (SkIssueRow *self);
 /* One issue per @key ("unreadable:<folder>:<path>"); raising it again updates the text only. */
 gboolean sk_index_issue_raise (SkIndex *self, const char *key, const char *kind, gint64 folder, const char *path, const char *text, gint64 wall, GError **error);
 gboolean sk_index_issue_clear (SkIndex *self, const char *key, gboolean *was_there, GError **error);
-gboolean sk_index_issue_clear_prefix (SkIndex *self, const char *key_prefix, GError **error);
 GPtrArray *sk_index_issues (SkIndex *self, GError **error);
 /* --- activity: what happened, newest first, capped --- */
 gboolean sk_index_activity_add (SkIndex *self, gint64 wall, const char *kind, gint64 folder, const char *path, const char *detail, GError **error);

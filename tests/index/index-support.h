@@ -363,7 +363,6 @@ visit_lists (SkIndex *index)
   g_autoptr(GArray) written = sk_index_storage_positions (index, 1, TRUE, NULL);
   g_autoptr(GPtrArray) dirty = sk_index_dirty (index, 1, 0, 100, NULL), held = sk_index_held (index, 1, G_MAXUINT32, 100, NULL);
   g_autoptr(GPtrArray) inode = sk_index_nodes_by_inode (index, 1, 1001, NULL), content = sk_index_nodes_by_content (index, 3, 100, NULL);
-  g_autoptr(GPtrArray) unproven = sk_index_unproven (index, 1, 0, 100, NULL);
   SkId writer = make_id (1);
   g_autoptr(GBytes) segment = sk_index_segment_bytes (index, &writer, 3, NULL);
   SkFolderCounts counts;

@@ -353,7 +353,7 @@ test_lists_from_the_other_side (void)
 {
   Fixture f = { 0 };
   g_autoptr(GError) error = NULL;
-  g_autoptr(GPtrArray) by_inode = NULL, by_content = NULL, unproven = NULL, all = NULL, based = NULL;
+  g_autoptr(GPtrArray) by_inode = NULL, by_content = NULL, all = NULL, based = NULL;
   gint64 rows[3];
 
   fixture_open (&f);
@@ -369,14 +369,11 @@ test_lists_from_the_other_side (void)
   commit (f.index);
   by_inode = sk_index_nodes_by_inode (f.index, f.folder, 40, &error);
   by_content = sk_index_nodes_by_content (f.index, 5, 2, &error);
-  unproven = sk_index_unproven (f.index, f.folder, 0, 10, &error);
   all = sk_index_children (f.index, f.folder, 0, FALSE, &error);
   based = sk_index_children (f.index, f.folder, 0, TRUE, &error);
   g_assert_no_error (error);
   g_assert_cmpuint (by_inode->len, ==, 2);
   g_assert_cmpuint (by_content->len, ==, 2);
-  g_assert_cmpuint (unproven->len, ==, 1);
-  g_assert_cmpint (((SkNode *) g_ptr_array_index (unproven, 0))->row, ==, rows[1]);
   g_assert_cmpuint (all->len, ==, 4);
   g_assert_cmpuint (based->len, ==, 3);
   fixture_close (&f);
