@@ -100,8 +100,8 @@ sk_barrier_sync_file (SkRoot *root, int fd)
   return fsync (fd) == 0 ? PLANTED : errno;
 }
 
-int
-sk_barrier_sync_dir (SkRoot *root, int dir)
+static int
+sync_dir (SkRoot *root, int dir)
 {
   COUNT (dir_syncs);
   if (fsync (dir) == 0)
@@ -127,7 +127,7 @@ sync_held (SkRoot *root, GArray *held)
 
         if (item->dir != (pass == 1))
           continue;
-        errnum = item->dir ? sk_barrier_sync_dir (root, item->fd)
+        errnum = item->dir ? sync_dir (root, item->fd)
                            : sk_barrier_sync_file (root, item->fd);
         if (failed == 0)
           failed = errnum;

@@ -65,8 +65,8 @@ sk_fail_errno (GError **error, int errnum, const char *doing, const char *path)
 
 /* ---- looking ---- */
 
-SkKind
-sk_kind_from_mode (guint32 st_mode, gboolean *special)
+static SkKind
+kind_from_mode (guint32 st_mode, gboolean *special)
 {
   *special = FALSE;
   switch (st_mode & S_IFMT)
@@ -155,7 +155,7 @@ sk_stat_at (int dirfd, const char *name, SkStat *out)
   };
   if (stx.stx_mask & STATX_BTIME)
     out->btime = nanoseconds (stx.stx_btime.tv_sec, stx.stx_btime.tv_nsec);
-  out->kind = sk_kind_from_mode (stx.stx_mode, &out->special);
+  out->kind = kind_from_mode (stx.stx_mode, &out->special);
   return TRUE;
 }
 

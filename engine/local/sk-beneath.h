@@ -20,8 +20,6 @@ gboolean sk_beneath_has_openat2 (int dirfd);
 
 /* Looks at @name in @dirfd without following it or mounting anything; "" is @dirfd itself. FALSE with errno. */
 gboolean sk_stat_at (int dirfd, const char *name, SkStat *out);
-/* As SkStat's kind and special, from st_mode. */
-SkKind sk_kind_from_mode (guint32 st_mode, gboolean *special);
 
 /* Sets @error for @errnum; the message is "Cannot DOING “PATH”: reason". Returns FALSE. */
 gboolean sk_fail_errno (GError **error, int errnum, const char *doing, const char *path);

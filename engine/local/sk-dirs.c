@@ -108,16 +108,6 @@ sk_target_may_change (SkRoot *root, const char *dir, GError **error)
 }
 
 int
-sk_dirs_open (SkRoot *root, const char *path, guint32 mode, GError **error)
-{
-  int fd = open_making (root, path, mode);
-
-  if (fd < 0)
-    sk_write_fail (error, root, errno, "make the folder", path);
-  return fd;
-}
-
-int
 sk_dirs_open_parent (SkRoot *root, const char *path, const char **name, GError **error)
 {
   g_autofree char *parent = sk_path_parent (path);
@@ -151,5 +141,8 @@ sk_dirs_open_own (SkRoot *root, const char *path, GError **error)
       return -1;
     }
   close (own);
-  return sk_dirs_open (root, path, OWN_MODE, error);
+  fd = open_making (root, path, OWN_MODE);
+  if (fd < 0)
+    sk_write_fail (error, root, errno, "make the folder", path);
+  return fd;
 }

@@ -59,7 +59,6 @@ gboolean sk_root_barrier (SkRoot *root, GError **error);
  * A second version of one path in one batch goes to the next batch of the same second, so that the path stays the original one. */
 char *sk_trash_new_batch (gint64 wall_us);
 typedef struct { char *batch; char *path; SkStat stat; } SkTrashItem;
-void sk_trash_item_free (SkTrashItem *self);
 /* Sorted by batch (oldest first) and path. */
 GPtrArray *sk_trash_list (SkRoot *root, GError **error);
 /* SK_ERROR_EXISTS when something is at @to_path. */

@@ -184,8 +184,8 @@ sk_trash_note (SkRoot *root, const SkStat *stat)
 
 /* ---- walking ---- */
 
-void
-sk_trash_item_free (SkTrashItem *self)
+static void
+trash_item_free (SkTrashItem *self)
 {
   if (self == NULL)
     return;
@@ -315,7 +315,7 @@ collect (SkRoot *root, FoundFunc func, GError **error)
 
   if (batches == NULL)
     return NULL;
-  items = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_trash_item_free);
+  items = g_ptr_array_new_with_free_func ((GDestroyNotify) trash_item_free);
   for (guint i = 0; i < batches->len; i++)
     {
       g_autoptr(GPtrArray) dirs
@@ -376,7 +376,7 @@ sk_trash_touched (SkRoot *root)
   GPtrArray *items = collect (root, add_touched, NULL);
 
   return items != NULL ? items
-                       : g_ptr_array_new_with_free_func ((GDestroyNotify) sk_trash_item_free);
+                       : g_ptr_array_new_with_free_func ((GDestroyNotify) trash_item_free);
 }
 
 /* ---- out of the trash ---- */

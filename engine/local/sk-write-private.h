@@ -12,9 +12,7 @@ gboolean sk_write_fail (GError **error, SkRoot *root, int errnum, const char *do
                         const char *path);
 
 /* --- directories --- */
-/* A directory below the root, made with @mode where it is missing ("" = the root). What is made is
- * part of the next barrier. Returns a descriptor or -1. */
-int sk_dirs_open (SkRoot *root, const char *path, guint32 mode, GError **error);
+/* Both return a descriptor or -1; what they make is part of the next barrier. */
 /* The directory of @path, made (0755) where it is missing; *@name points into @path. */
 int sk_dirs_open_parent (SkRoot *root, const char *path, const char **name, GError **error);
 /* A directory below .skerry, made (0700) where it is missing; never .skerry itself: without it this
@@ -74,9 +72,8 @@ void sk_trash_note (SkRoot *root, const SkStat *stat);
  * next barrier. The descriptors stay the caller's. */
 void sk_barrier_add_file (SkRoot *root, int fd);
 void sk_barrier_add_dir (SkRoot *root, int dir);
-/* Now. Return 0 or an errno. */
+/* Now. Returns 0 or an errno. */
 int sk_barrier_sync_file (SkRoot *root, int fd);
-int sk_barrier_sync_dir (SkRoot *root, int dir);
 
 /* What this layer keeps with a root. */
 typedef struct
