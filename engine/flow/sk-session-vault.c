@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include <glib/gstdio.h>
 #include <string.h>
 
 #include "sk-attachments.h"
@@ -9,22 +8,15 @@
 #include "sk-invite-serve.h"
 #include "sk-watch.h"
 
-typedef struct
-{
-  const char *path;
-  gboolean rebuilt;
-} OpenIndex;
-
 /* A damaged database is set aside, never deleted; the log copies in the storages and the disk rebuild it (B086). */
 static gboolean
 open_index (SkSession *session, gpointer data, GError **error)
 {
-  OpenIndex *open = data;
+  const char *path = data;
   g_autoptr(GError) local = NULL;
   g_autofree char *aside = NULL;
-  const char *const suffixes[] = { "", "-wal", "-shm" };
 
-  session->index = sk_index_open (open->path, &local);
+  session->index = sk_index_open (path, &local);
   if (session->index != NULL)
     return TRUE;
   if (!g_error_matches (local, SK_ERROR, SK_ERROR_CORRUPT))
@@ -32,18 +24,11 @@ open_index (SkSession *session, gpointer data, GError **error)
       g_propagate_error (error, g_steal_pointer (&local));
       return FALSE;
     }
-  aside = g_strdup_printf ("%s.damaged-%" G_GINT64_FORMAT, open->path, sk_session_wall (session));
-  for (guint i = 0; i < G_N_ELEMENTS (suffixes); i++)
-    {
-      g_autofree char *from = g_strconcat (open->path, suffixes[i], NULL);
-      g_autofree char *to = g_strconcat (aside, suffixes[i], NULL);
-
-      if (g_rename (from, to) != 0 && i == 0)
-        return sk_fail (error, SK_ERROR_IO, "the damaged database “%s” could not be set aside", open->path);
-    }
+  aside = g_strdup_printf ("%s.damaged-%" G_GINT64_FORMAT, path, sk_session_wall (session));
+  if (!sk_index_set_aside (path, aside, error))
+    return FALSE;
   g_message ("the database was damaged (%s); it is kept as “%s” and is being rebuilt", local->message, aside);
-  open->rebuilt = TRUE;
-  session->index = sk_index_open (open->path, error);
+  session->index = sk_index_open (path, error);
   return session->index != NULL;
 }
 
@@ -151,7 +136,6 @@ gboolean
 sk_session_open_vault (SkSession *self, const char *passphrase, GError **error)
 {
   g_autofree char *path = sk_home_file (self->home, "index.sqlite");
-  OpenIndex open = { .path = path };
   gboolean fresh = FALSE;
   g_autoptr(GError) local = NULL;
 
@@ -169,7 +153,7 @@ sk_session_open_vault (SkSession *self, const char *passphrase, GError **error)
   if (!unlock (self, passphrase, error))
     return FALSE;
   self->index_worker = sk_worker_new ("index");
-  if (!sk_session_index (self, open_index, &open, error) || !sk_session_transact (self, settle_incarnation, &fresh, error))
+  if (!sk_session_index (self, open_index, path, error) || !sk_session_transact (self, settle_incarnation, &fresh, error))
     return FALSE;
   if (fresh && !(sk_home_save_config (self->home, &self->who, error) && sk_session_transact (self, restart_first_contact, NULL, error)))
     return FALSE;

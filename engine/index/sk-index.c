@@ -277,11 +277,10 @@ sk_index_close (SkIndex *self)
 }
 
 gboolean
-sk_index_set_aside (const char *path, GError **error)
+sk_index_set_aside (const char *path, const char *kept, GError **error)
 {
   /* The log of changes last: alone it says that there was a database, while the file without it would look sound and be old. */
-  static const char *const parts[] = { "", "-journal", "-wal" };
-  g_autofree char *kept = g_strconcat (path, ".damaged", NULL);
+  static const char *const parts[] = { "", "-journal", "-shm", "-wal" };
 
   for (guint i = 0; i < G_N_ELEMENTS (parts); i++)
     {

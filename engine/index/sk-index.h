@@ -14,8 +14,8 @@ typedef struct _SkIndex SkIndex;
 SkIndex *sk_index_open (const char *path, GError **error);
 void sk_index_close (SkIndex *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkIndex, sk_index_close)
-/* Renames a damaged database and its companions to "<path>.damaged...", so that a fresh one can be opened in its place. One is kept. */
-gboolean sk_index_set_aside (const char *path, GError **error);
+/* Renames a damaged database to @kept, and its companions likewise, so that a fresh one can be opened in its place. */
+gboolean sk_index_set_aside (const char *path, const char *kept, GError **error);
 /* Functions without a GError yield "nothing" when the database cannot be read. The failure is not lost: the next begin or commit
  * returns it, so that nothing that was decided on such an answer becomes durable. */
 gboolean sk_index_begin (SkIndex *self, GError **error);

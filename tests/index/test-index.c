@@ -207,7 +207,7 @@ assert_starts_again (Fixture *f)
   g_autoptr(GError) error = NULL;
   g_autofree char *kept = beside (f, ".damaged"), *log = beside (f, "-wal");
 
-  g_assert_true (sk_index_set_aside (f->path, &error));
+  g_assert_true (sk_index_set_aside (f->path, kept, &error));
   g_assert_no_error (error);
   g_assert_false (g_file_test (f->path, G_FILE_TEST_EXISTS));
   g_assert_false (g_file_test (log, G_FILE_TEST_EXISTS));
