@@ -121,12 +121,6 @@ ska_item_row_init (SkaItemRow *self)
 
 /* --- for subclasses --- */
 
-SkItem *
-ska_item_row_get_item (SkaItemRow *self)
-{
-  return private_of (self)->item;
-}
-
 void
 ska_item_row_set_icon (SkaItemRow *self, const char *icon)
 {

@@ -17,8 +17,8 @@ struct _SkaItemRowClass
   void (*refresh) (SkaItemRow *self, SkItem *item);    /* after each change of the item, and once at the start */
 };
 
-/* Construct property "item" (SkItem). */
-SkItem *ska_item_row_get_item (SkaItemRow *self);      /* (transfer none) */
+/* Construct property: "item" (SkItem). */
+
 void ska_item_row_set_icon (SkaItemRow *self, const char *icon);
 /* @line: the state in words. @detail: "" hides the second line. */
 void ska_item_row_set_lines (SkaItemRow *self, const char *line, const char *detail);

@@ -128,14 +128,6 @@ ska_window_new (GtkApplication *application, SkEngine *engine)
   return self;
 }
 
-SkaWindow *
-ska_window_of (gpointer widget)
-{
-  GtkRoot *root = gtk_widget_get_root (GTK_WIDGET (widget));
-
-  return root != NULL && SKA_IS_WINDOW (root) ? SKA_WINDOW (root) : NULL;
-}
-
 SkEngine *
 ska_window_get_engine (SkaWindow *self)
 {

@@ -9,8 +9,6 @@
 G_DECLARE_FINAL_TYPE (SkaWindow, ska_window, SKA, WINDOW, AdwApplicationWindow)
 
 SkaWindow *ska_window_new (GtkApplication *application, SkEngine *engine);
-/* The window that @widget is in, NULL when it is in none (any more). (transfer none) */
-SkaWindow *ska_window_of (gpointer widget);
 SkEngine *ska_window_get_engine (SkaWindow *self);                /* (transfer none) */
 /* A short word at the bottom that goes by itself. @text is not markup. */
 void ska_window_toast (SkaWindow *self, const char *text);

@@ -266,8 +266,8 @@ ska_words_sentence (const char *text)
   return g_string_free (out, FALSE);
 }
 
-char *
-ska_words_path (const char *path)
+static char *
+path_with_tilde (const char *path)
 {
   const char *home = g_get_home_dir ();
   gsize len = strlen (home);
@@ -327,7 +327,7 @@ ska_words_folder (SkItem *folder)
 char *
 ska_words_folder_detail (SkItem *folder)
 {
-  g_autofree char *path = ska_words_path (sk_item_get_string (folder, "display-path"));
+  g_autofree char *path = path_with_tilde (sk_item_get_string (folder, "display-path"));
   g_autofree char *files = count_files (sk_item_get_number (folder, "files"));
   g_autofree char *size = g_format_size (sk_item_get_number (folder, "bytes"));
 
@@ -352,7 +352,7 @@ ska_words_storage_detail (SkItem *storage)
   const char *uri = sk_item_get_string (storage, "uri");
   g_autofree char *local = g_str_has_prefix (uri, "file:") ? g_filename_from_uri (uri, NULL, NULL) : NULL;
   g_autofree char *shown = local != NULL ? g_filename_display_name (local) : g_strdup (uri);
-  g_autofree char *path = ska_words_path (shown);
+  g_autofree char *path = path_with_tilde (shown);
   guint64 up = sk_item_get_number (storage, "bytes-up");
   guint64 down = sk_item_get_number (storage, "bytes-down");
   g_autofree char *up_size = g_format_size (up);

@@ -28,8 +28,6 @@ char *ska_words_ago (gint64 when, gint64 now);
 char *ska_words_join (const char *first, ...) G_GNUC_NULL_TERMINATED;
 /* An engine's text as a sentence: begins upper case, ends with a full stop. */
 char *ska_words_sentence (const char *text);
-/* A path with the home directory as "~". */
-char *ska_words_path (const char *path);
 
 SkaLook ska_words_engine_look (SkEngineState state);
 SkaLook ska_words_folder_look (const char *state);

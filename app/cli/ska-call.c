@@ -144,8 +144,8 @@ ska_call (SkaCli *cli, const char *wire, GVariant *args, GError **error)
   return reply;
 }
 
-void
-ska_show (SkaCli *cli, GVariant *reply)
+static void
+show (SkaCli *cli, GVariant *reply)
 {
   if (cli->json)
     ska_json_reply (cli, reply);
@@ -188,6 +188,6 @@ ska_run_plain (SkaCli *cli, GError **error)
       g_propagate_error (error, g_steal_pointer (&local));
       return FALSE;
     }
-  ska_show (cli, reply);
+  show (cli, reply);
   return TRUE;
 }

@@ -104,15 +104,11 @@ gboolean ska_parse_time (const char *text, gint64 now, gint64 *seconds);
 
 /* ska-help.c */
 void ska_help (SkaCli *cli, FILE *to);
-void ska_help_group (const char *group, FILE *to);
 
 /* ska-call.c: opening, calling, asking */
 gboolean ska_open (SkaCli *cli, SkClientFlags flags, GError **error);
 GVariant *ska_arguments (SkaCli *cli);
 GVariant *ska_call (SkaCli *cli, const char *wire, GVariant *args, GError **error);
-/* Prints @reply (as JSON or through the command's printer) and sets the status from its
- * attention. */
-void ska_show (SkaCli *cli, GVariant *reply);
 gboolean ska_run_plain (SkaCli *cli, GError **error);
 /* A line from the terminal; without echo when @secret. NULL: none. (transfer full) */
 char *ska_ask (SkaCli *cli, const char *question, gboolean secret);

@@ -126,8 +126,8 @@ write_command (const SkaCommand *command, FILE *to)
          to);
 }
 
-void
-ska_help_group (const char *group, FILE *to)
+static void
+help_group (const char *group, FILE *to)
 {
   guint n;
   const SkaCommand *commands = ska_commands (&n);
@@ -149,7 +149,7 @@ write_all (FILE *to)
                  "home, or does the work itself when none runs.",
                  0, 0, to);
   fputs ("\nCommands:\n", to);
-  ska_help_group (NULL, to);
+  help_group (NULL, to);
   write_options (ska_global_options (), TRUE, "Global options, in any position:", to);
   fputs ("\nExit status: 0 done, 1 failed, 2 wrong usage, 3 done but something wants attention.\n"
          "“skerryctl COMMAND --help” explains a command.\n",
@@ -167,7 +167,7 @@ ska_help (SkaCli *cli, FILE *to)
     {
       fprintf (to, "Usage: skerryctl [GLOBAL OPTIONS] %s COMMAND [ARGUMENTS]\n\nCommands:\n",
                g_variant_get_string (group, NULL));
-      ska_help_group (g_variant_get_string (group, NULL), to);
+      help_group (g_variant_get_string (group, NULL), to);
     }
   else
     write_all (to);

@@ -317,14 +317,6 @@ sk_item_get_time (SkItem *self, const char *property)
   return value != NULL ? g_value_get_int64 (value) : 0;
 }
 
-gboolean
-sk_item_get_boolean (SkItem *self, const char *property)
-{
-  const GValue *value = value_of (self, property, G_TYPE_BOOLEAN);
-
-  return value != NULL && g_value_get_boolean (value);
-}
-
 double
 sk_item_get_double (SkItem *self, const char *property)
 {

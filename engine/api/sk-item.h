@@ -45,7 +45,6 @@ void sk_item_update (SkItem *self, GVariant *dictionary);
 const char *sk_item_get_string (SkItem *self, const char *property);
 guint64 sk_item_get_number (SkItem *self, const char *property);
 gint64 sk_item_get_time (SkItem *self, const char *property);
-gboolean sk_item_get_boolean (SkItem *self, const char *property);
 double sk_item_get_double (SkItem *self, const char *property);
 /* The id: text, or for issues the number as text. */
 const char *sk_item_get_id (SkItem *self);
