@@ -32,8 +32,10 @@ keep_undo (SkSession *session, const GArray *undo, GError **error)
   return sk_index_set (session->index, key, bytes->data, bytes->len, error);
 }
 
-gboolean
-sk_activity_add (SkSession *session, gint64 folder, const char *kind, const char *path, const char *detail, const GArray *undo, GError **error)
+/* Index thread, in a transaction. @path NULL: of the folder. @undo (SkUndo) NULL or empty: it cannot be undone. Undo lists of the last 64 rows that
+ * have one are kept, of at most 10 000 paths each. */
+static gboolean
+add_row (SkSession *session, gint64 folder, const char *kind, const char *path, const char *detail, const GArray *undo, GError **error)
 {
   return sk_index_activity_add (session->index, sk_session_wall (session), kind, folder, path != NULL ? path : "", detail, error)
          && (undo == NULL || undo->len == 0 || keep_undo (session, undo, error));
@@ -80,7 +82,7 @@ write_note (SkSession *session, gpointer data, GError **error)
 {
   Note *note = data;
 
-  return sk_activity_add (session, note->folder, note->kind, note->path, note->detail, NULL, error);
+  return add_row (session, note->folder, note->kind, note->path, note->detail, NULL, error);
 }
 
 void
@@ -169,7 +171,7 @@ write_tally (SkActivityPass *self, SkDid did, GError **error)
     return TRUE;
   detail = tally->n == 1 ? g_strdup_printf ("%s (%s)", words[did].done, size)
                          : g_strdup_printf ("%u files %s (%s)", tally->n, words[did].done, size);
-  return sk_activity_add (self->session, self->folder, words[did].kind, tally->n == 1 ? tally->path : NULL, detail, tally->undo, error);
+  return add_row (self->session, self->folder, words[did].kind, tally->n == 1 ? tally->path : NULL, detail, tally->undo, error);
 }
 
 static gboolean
@@ -181,13 +183,13 @@ write_pass (SkSession *session, gpointer data, GError **error)
     if (!write_tally (self, (SkDid) i, error))
       return FALSE;
   for (guint i = 0; i < self->conflicts->len; i++)
-    if (!sk_activity_add (session, self->folder, "conflict", self->conflicts->pdata[i], "a version that lost against another one is kept under this name", NULL, error))
+    if (!add_row (session, self->folder, "conflict", self->conflicts->pdata[i], "a version that lost against another one is kept under this name", NULL, error))
       return FALSE;
   if (self->n_conflicts > self->conflicts->len)
     {
       g_autofree char *detail = g_strdup_printf ("and %u more conflict copies", self->n_conflicts - self->conflicts->len);
 
-      return sk_activity_add (session, self->folder, "conflict", NULL, detail, NULL, error);
+      return add_row (session, self->folder, "conflict", NULL, detail, NULL, error);
     }
   return TRUE;
 }

@@ -7,10 +7,7 @@
 /* What a pass did to one path: undone only while @after is still what is there. Rows of node and versions; @after 0: removed. */
 typedef struct { gint64 node, before, after; } SkUndo;
 
-/* Index thread, in a transaction. @path NULL: of the folder. @undo (SkUndo) NULL or empty: it cannot be undone. Undo lists of the last 64 rows that
- * have one are kept, of at most 10 000 paths each. */
-gboolean sk_activity_add (SkSession *session, gint64 folder, const char *kind, const char *path, const char *detail, const GArray *undo, GError **error);
-/* The same from any other thread, in a transaction of its own; what fails is logged, since what happened has happened. */
+/* Something that cannot be undone; @path NULL: of the folder. Any thread but the index thread; what fails is logged, since what happened has happened. */
 void sk_activity_note (SkSession *session, gint64 folder, const char *kind, const char *path, const char *format, ...) G_GNUC_PRINTF (5, 6);
 /* Index thread. Of activity row @row, NULL when it has none. */
 GArray *sk_activity_undo (SkSession *session, gint64 row);

@@ -30,6 +30,3 @@ gboolean sk_setting_check (SkSettingScope scope, const char *key, const char *va
 /* Every key of @scope with its default, NULL at the end. */
 typedef struct { const char *key, *fallback; } SkSettingDefault;
 const SkSettingDefault *sk_setting_defaults (SkSettingScope scope);
-/* A size as people write it: digits, a fraction, K M G T (1024; also KiB, kB). FALSE for
- * anything else, negative or above 2^63. */
-gboolean sk_parse_size (const char *text, guint64 *out);

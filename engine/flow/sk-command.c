@@ -70,8 +70,8 @@ sk_command_progress (SkCommand *self, const char *text, guint64 done, guint64 to
   self->progress (progress, self->progress_data);
 }
 
-gboolean
-sk_command_need_vault (SkCommand *self, GError **error)
+static gboolean
+need_vault (SkCommand *self, GError **error)
 {
   return self->session->has_vault
          || (sk_command_check_new_home (self, error)
@@ -93,7 +93,7 @@ sk_session_command (SkSession *session, const char *name, GVariant *args, SkProg
 
       if (!g_str_equal (commands[i].name, name))
         continue;
-      if (!commands[i].without_vault && !sk_command_need_vault (&command, error))
+      if (!commands[i].without_vault && !need_vault (&command, error))
         return NULL;
       reply = commands[i].func (&command, error);
       return reply != NULL ? g_variant_ref_sink (reply) : NULL;

@@ -16,8 +16,6 @@ typedef struct
 typedef GVariant *(*SkCommandFunc) (SkCommand *command, GError **error);
 /* NULL when nobody asked. */
 void sk_command_progress (SkCommand *self, const char *text, guint64 done, guint64 total, guint64 files, guint64 bytes);
-/* The vault must be open. */
-gboolean sk_command_need_vault (SkCommand *self, GError **error);
 /* By name or id; SK_ERROR_NOT_FOUND names what there is. (transfer full) */
 SkFolderRow *sk_command_folder (SkCommand *self, const char *name, GError **error);
 SkStorageRow *sk_command_storage (SkCommand *self, const char *name, GError **error);

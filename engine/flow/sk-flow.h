@@ -256,7 +256,6 @@ typedef struct
   SkKind base_kind;
   guint64 base_size;
   gint64 base_content;           /* row; META: content is known to be the base's */
-  SkHash base_hash;
   char *moved_from;              /* NEW: base of this path has the same inode, birth time, size and mtime (C14) */
   gboolean looked_again;         /* GONE: it was looked for after the base was read, and is missing */
   gboolean moved_with_dir;       /* ... and ctime: not the file was renamed, but a directory above it */

@@ -52,8 +52,6 @@ gboolean sk_home_load_secrets (SkHome *self, const char *passphrase, SkIdentity 
 /* PLAIN or PASSPHRASE when asked for, else KEYRING when a bus with a keyring answers in time,
  * else an error that says what to do. */
 gboolean sk_home_choose_keep (gboolean no_passphrase, const char *passphrase, SkKeep *keep, GError **error);
-/* Which one counts, without opening it; NOT_FOUND when there are no secrets yet. */
-gboolean sk_home_keep (SkHome *self, SkKeep *keep, GError **error);
 /* The plain or sealed file, NULL for the keyring. (transfer full) */
 char *sk_home_key_file (SkHome *self, SkKeep keep);
 /* What every status says about PLAIN; "" for the others. (transfer full) */

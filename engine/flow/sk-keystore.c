@@ -262,14 +262,6 @@ sk_home_load_secrets (SkHome *self, const char *passphrase, SkIdentity **device,
   return TRUE;
 }
 
-gboolean
-sk_home_keep (SkHome *self, SkKeep *keep, GError **error)
-{
-  SkId item;
-
-  return read_keep (self, keep, &item, error);
-}
-
 char *
 sk_home_key_file (SkHome *self, SkKeep keep)
 {

@@ -30,8 +30,9 @@ resolve (const char *path)
     }
 }
 
-char *
-sk_place_of_storage (const char *uri, const SkId *vault)
+/* Where the objects of a storage at @uri lie, links resolved, also when it is not there yet; NULL: not a directory of this computer. (transfer full) */
+static char *
+place_of_storage (const char *uri, const SkId *vault)
 {
   g_autofree char *path = uri[0] == '/' ? g_strdup (uri) : g_filename_from_uri (uri, NULL, NULL);
   g_autofree char *full = NULL;
@@ -52,7 +53,7 @@ sk_place_list_storages (SkSession *session, GPtrArray *paths)
   for (guint i = 0; i < rows->len; i++)
     {
       const SkStorageRow *row = rows->pdata[i];
-      char *place = row->uri != NULL && !row->deleted ? sk_place_of_storage (row->uri, &session->who.vault) : NULL;
+      char *place = row->uri != NULL && !row->deleted ? place_of_storage (row->uri, &session->who.vault) : NULL;
 
       if (place != NULL)
         g_ptr_array_add (paths, place);
@@ -79,7 +80,7 @@ list_folders (SkSession *session, gpointer data, GError **error)
 gboolean
 sk_place_check_storage (SkCommand *self, const char *uri, GError **error)
 {
-  g_autofree char *place = sk_place_of_storage (uri, &self->session->who.vault);
+  g_autofree char *place = place_of_storage (uri, &self->session->who.vault);
   g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func (g_free);
 
   if (place == NULL)

@@ -29,8 +29,9 @@ sk_revive_prepare (SkCommand *self, const SkFolderRow *folder, GError **error)
   return !g_cancellable_set_error_if_cancelled (self->cancellable, error);
 }
 
-gboolean
-sk_revive_is_held (SkSession *session, SkConfig *config, gint64 folder, gint64 content, gboolean *held, GError **error)
+/* Every chunk of @content (row; 0: none) is held by a storage of the folder, or the folder has none. */
+static gboolean
+is_held (SkSession *session, SkConfig *config, gint64 folder, gint64 content, gboolean *held, GError **error)
 {
   SkFlowFolder *flow = sk_config_folder (config, folder);
   g_autoptr(GArray) chunks = NULL;
@@ -98,7 +99,7 @@ revive_one (SkSession *session, Batch *batch, const SkRevival *revival, guint64 
   gboolean held = version != NULL;
 
   g_clear_pointer (&version, sk_version_free);
-  if (held && !sk_revive_is_held (session, batch->config, batch->folder, content, &held, error))
+  if (held && !is_held (session, batch->config, batch->folder, content, &held, error))
     return FALSE;
   if (!held)
     {

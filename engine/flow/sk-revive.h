@@ -21,5 +21,3 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (SkRevived, sk_revived_clear)
 gboolean sk_revive_prepare (SkCommand *command, const SkFolderRow *folder, GError **error);
 /* @revivals: SkRevival. @out is initialised. A version that is of another node, or gone, counts as lost. */
 gboolean sk_revive (SkCommand *command, gint64 folder, const GArray *revivals, SkRevived *out, GError **error);
-/* Index thread: every chunk of @content (row; 0: none) is held by a storage of the folder, or the folder has none. */
-gboolean sk_revive_is_held (SkSession *session, SkConfig *config, gint64 folder, gint64 content, gboolean *held, GError **error);

@@ -111,17 +111,6 @@ parse_any_size (const char *text, double *out)
   return *rest == '\0' || strcmp (rest, "B") == 0 || strcmp (rest, "iB") == 0;
 }
 
-gboolean
-sk_parse_size (const char *text, guint64 *out)
-{
-  double size;
-
-  if (!parse_any_size (text, &size) || size < 0 || size >= 9.2e18)
-    return FALSE;
-  *out = (guint64) size;
-  return TRUE;
-}
-
 static gboolean
 fail_value (const Setting *setting, const char *value, GError **error)
 {

@@ -41,8 +41,8 @@ sk_up_lane_free (gpointer data)
   g_free (self);
 }
 
-SkUpLane *
-sk_up_lane (SkUp *self, GArray *storages)
+static SkUpLane *
+lane_of (SkUp *self, GArray *storages)
 {
   g_autoptr(GString) key = g_string_new (NULL);
   SkUpLane *lane;
@@ -326,7 +326,7 @@ static void
 route_item (SkUp *self, SkUpItem *item, const gboolean *held)
 {
   GArray *storages = item->folder->flow->storages;
-  SkUpLane *lane = storages->len > 0 && sk_up_may_publish (item->folder) ? sk_up_lane (self, storages) : NULL;
+  SkUpLane *lane = storages->len > 0 && sk_up_may_publish (item->folder) ? lane_of (self, storages) : NULL;
   SkCounters add = { 0 };
 
   for (guint i = 0; i < item->fresh->len; i++)

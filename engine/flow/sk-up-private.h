@@ -149,7 +149,6 @@ SkUpItem *sk_up_item_new (SkUp *self, SkUpFolder *folder, SkFound *found);
 void sk_up_item_fail (SkUp *self, SkUpItem *item);
 /* Starts whatever can be started; called after every event. */
 void sk_up_turn (SkUp *self);
-SkUpFolder *sk_up_folder (SkUp *self, gint64 row);
 
 /* sk-up-read.c */
 void sk_up_read_more (SkUp *self);
@@ -157,7 +156,6 @@ void sk_up_read_more (SkUp *self);
 /* Takes over the fresh chunks of an item: those not held anywhere go into a pack. */
 gboolean sk_up_route (SkUp *self, GPtrArray *items, GError **error);
 void sk_up_seal_idle (SkUp *self);
-SkUpLane *sk_up_lane (SkUp *self, GArray *storages);
 void sk_up_lane_free (gpointer data);
 void sk_up_pack_free (gpointer data);
 void sk_up_give_budget (SkUp *self, guint64 cost);

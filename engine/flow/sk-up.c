@@ -77,8 +77,8 @@ up_folder_free (gpointer data)
   g_free (self);
 }
 
-SkUpFolder *
-sk_up_folder (SkUp *self, gint64 row)
+static SkUpFolder *
+folder_of (SkUp *self, gint64 row)
 {
   SkUpFolder *folder = g_hash_table_lookup (self->folders, &row);
 
@@ -133,7 +133,7 @@ start_request (SkUp *self, SkUpRequest *request)
       for (guint k = 0; !wanted && k < request->n; k++)
         wanted = request->folders[k] == folder->row;
       if (wanted)
-        sk_up_scan_all (self, sk_up_folder (self, folder->row));
+        sk_up_scan_all (self, folder_of (self, folder->row));
     }
 }
 
@@ -211,7 +211,7 @@ static void
 on_note (gpointer data)
 {
   UpMessage *message = data;
-  SkUpFolder *folder = sk_up_folder (message->up, message->folder);
+  SkUpFolder *folder = folder_of (message->up, message->folder);
 
   if (folder->flow == NULL)
     return;
@@ -341,7 +341,7 @@ on_confirm (gpointer data)
 {
   UpMessage *message = data;
 
-  sk_up_gone_decide (message->up, sk_up_folder (message->up, message->folder), message->yes);
+  sk_up_gone_decide (message->up, folder_of (message->up, message->folder), message->yes);
   sk_up_turn (message->up);
 }
 
@@ -350,7 +350,7 @@ on_decide_local (gpointer data)
 {
   UpMessage *message = data;
 
-  sk_up_gone_decide_local (message->up, sk_up_folder (message->up, message->folder), message->yes);
+  sk_up_gone_decide_local (message->up, folder_of (message->up, message->folder), message->yes);
   sk_up_turn (message->up);
 }
 

@@ -92,25 +92,6 @@ test_defaults (void)
 }
 
 static void
-test_size (void)
-{
-  guint64 size;
-
-  g_assert_true (sk_parse_size ("10", &size));
-  g_assert_cmpuint (size, ==, 10);
-  g_assert_true (sk_parse_size ("10k", &size));
-  g_assert_cmpuint (size, ==, 10240);
-  g_assert_true (sk_parse_size ("1.5G", &size));
-  g_assert_cmpuint (size, ==, G_GUINT64_CONSTANT (1610612736));
-  g_assert_true (sk_parse_size ("2 MiB", &size));
-  g_assert_cmpuint (size, ==, 2u << 20);
-  g_assert_false (sk_parse_size ("-1", &size));
-  g_assert_false (sk_parse_size ("8E", &size));
-  g_assert_false (sk_parse_size ("1X", &size));
-  g_assert_false (sk_parse_size ("", &size));
-}
-
-static void
 check (const char *command, const char *text, int code, const char *word)
 {
   g_autoptr(GError) error = NULL;
@@ -192,7 +173,6 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/args/sit-B184/settings-clamped-or-refused", test_odd_values);
   g_test_add_func ("/args/defaults-are-values", test_defaults);
-  g_test_add_func ("/args/size", test_size);
   g_test_add_func ("/args/sit-B184/check", test_check);
   g_test_add_func ("/args/access", test_access);
   return g_test_run ();
