@@ -242,6 +242,20 @@ on_ending_answer (AdwMessageDialog *dialog, const char *response, gpointer data)
   ska_deed_start (ending->window, ending->command, g_variant_dict_end (&args), &deed);
 }
 
+/* Takes over @failed and @done. */
+static Ending *
+ending_new (GtkWidget *widget, const char *command, SkItem *item, char *failed, char *done)
+{
+  Ending *ending = g_new0 (Ending, 1);
+
+  ending->window = g_object_ref (SKA_WINDOW (widget));
+  ending->command = g_strdup (command);
+  ending->id = g_strdup (sk_item_get_id (item));
+  ending->failed = failed;
+  ending->done = done;
+  return ending;
+}
+
 /* Takes over @ending. */
 static void
 ask_before_ending (Ending *ending, const char *heading, const char *body, const char *action)
@@ -260,17 +274,15 @@ on_detach_folder (GtkWidget *widget, const char *name, GVariant *parameter)
 {
   g_autoptr(SkItem) folder = find_folder (SKA_WINDOW (widget), parameter);
   g_autofree char *heading = NULL;
+  const char *shown;
   Ending *ending;
 
   if (folder == NULL)
     return;
-  ending = g_new0 (Ending, 1);
-  ending->window = g_object_ref (SKA_WINDOW (widget));
-  ending->command = g_strdup ("folder.detach");
-  ending->id = g_strdup (sk_item_get_id (folder));
-  ending->failed = g_strdup_printf (_("“%s” Is Still Synced Here"), sk_item_get_string (folder, "name"));
-  ending->done = g_strdup_printf (_("“%s” is no longer synced on this device"), sk_item_get_string (folder, "name"));
-  heading = g_strdup_printf (_("Stop Syncing “%s” Here?"), sk_item_get_string (folder, "name"));
+  shown = sk_item_get_string (folder, "name");
+  ending = ending_new (widget, "folder.detach", folder, g_strdup_printf (_("“%s” Is Still Synced Here"), shown),
+                       g_strdup_printf (_("“%s” is no longer synced on this device"), shown));
+  heading = g_strdup_printf (_("Stop Syncing “%s” Here?"), shown);
   ask_before_ending (ending, heading, _("The files stay where they are, on this device and on the others. They are just not kept the same any more."),
                      _("Stop Syncing"));
 }
@@ -280,17 +292,15 @@ on_remove_storage (GtkWidget *widget, const char *name, GVariant *parameter)
 {
   g_autoptr(SkItem) storage = find_storage (SKA_WINDOW (widget), parameter);
   g_autofree char *heading = NULL;
+  const char *shown;
   Ending *ending;
 
   if (storage == NULL)
     return;
-  ending = g_new0 (Ending, 1);
-  ending->window = g_object_ref (SKA_WINDOW (widget));
-  ending->command = g_strdup ("storage.remove");
-  ending->id = g_strdup (sk_item_get_id (storage));
-  ending->failed = g_strdup_printf (_("“%s” Could Not Be Removed"), sk_item_get_string (storage, "name"));
-  ending->done = g_strdup_printf (_("“%s” is no longer used"), sk_item_get_string (storage, "name"));
-  heading = g_strdup_printf (_("Stop Using “%s”?"), sk_item_get_string (storage, "name"));
+  shown = sk_item_get_string (storage, "name");
+  ending = ending_new (widget, "storage.remove", storage, g_strdup_printf (_("“%s” Could Not Be Removed"), shown),
+                       g_strdup_printf (_("“%s” is no longer used"), shown));
+  heading = g_strdup_printf (_("Stop Using “%s”?"), shown);
   ask_before_ending (ending, heading, _("No device will use this storage any more. What lies there is not deleted; without the keys of this vault nobody can read it."),
                      _("Stop Using"));
 }
