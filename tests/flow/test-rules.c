@@ -3,11 +3,13 @@
 #include "sk-fleet-check.h"
 
 #include <glib/gstdio.h>
+#include <grp.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define RULES "*.key\n"
+#define NOBODY 65534
 
 typedef void (*Spoil) (const char *path);
 
@@ -133,15 +135,28 @@ test_zeros (void)
   check_spoilt (make_zeros);
 }
 
+/* Root may read everything. */
+static void
+permission_as_nobody (void)
+{
+  const gid_t groups[] = { NOBODY };
+
+  if (!g_test_subprocess ())
+    return;
+  if (geteuid () == 0)
+    {
+      g_assert_cmpint (setgroups (1, groups), ==, 0);
+      g_assert_cmpint (setresgid (NOBODY, NOBODY, NOBODY), ==, 0);
+      g_assert_cmpint (setresuid (NOBODY, NOBODY, NOBODY), ==, 0);
+    }
+  check_spoilt (make_secret);
+}
+
 static void
 test_permission (void)
 {
-  if (geteuid () == 0)
-    {
-      g_test_skip ("root may read everything");
-      return;
-    }
-  check_spoilt (make_secret);
+  g_test_trap_subprocess ("/rules/subprocess/permission-as-nobody", 0, 0);
+  g_test_trap_assert_passed ();
 }
 
 /* A folder that is met for the first time is still that afterwards: nothing of it is taken as removed. */
@@ -269,6 +284,7 @@ main (int argc, char **argv)
   g_test_add_func ("/rules/rule-a14/too-large", test_large);
   g_test_add_func ("/rules/rule-a14/zeros", test_zeros);
   g_test_add_func ("/rules/rule-a14/permission", test_permission);
+  g_test_add_func ("/rules/subprocess/permission-as-nobody", permission_as_nobody);
   g_test_add_func ("/rules/rule-a14/first-contact", test_first_contact);
   g_test_add_func ("/rules/rule-a14/on-their-way", test_rules_on_their_way);
   g_test_add_func ("/rules/noticed-by-a-running-engine", test_running);
