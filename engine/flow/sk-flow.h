@@ -105,6 +105,7 @@ struct _SkSession
   SkReportFunc report_func;
   gpointer report_data;
   int paused;                    /* atomic */
+  int is_open;                   /* atomic: the vault is open and its flows are there; what asks earlier sees none of them */
   gint64 opened_wall, unclean_since; /* µs; sk-crash.h. Set when opening */
   int is_writing, swept;         /* atomic: files were changed; every folder was looked at since opening */
   int compared;                  /* atomic: the own head was compared with a storage, or none is reachable (A5) */

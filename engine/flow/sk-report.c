@@ -425,7 +425,7 @@ build (SkSession *session)
   g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
   g_variant_builder_add (&builder, "{sv}", "running", g_variant_new_boolean (session->watch));
   g_variant_builder_add (&builder, "{sv}", "pid", g_variant_new_uint32 ((guint32) getpid ()));
-  if (session->has_vault && session->up != NULL)
+  if (g_atomic_int_get (&session->is_open))
     rows.config = sk_session_config (session);
   if (rows.config == NULL || !sk_session_index (session, read_rows, &rows, NULL))
     {

@@ -166,6 +166,7 @@ sk_session_open_vault (SkSession *self, const char *passphrase, GError **error)
   self->invites = sk_invites_new (self);
   if (self->watch)
     self->watcher = sk_watch_new (self);
+  g_atomic_int_set (&self->is_open, 1);
   sk_session_touch_report (self);
   return TRUE;
 }
