@@ -308,6 +308,7 @@ sk_model_sync (SkModel *self, guint i, const SkModelSync *how, SkModelSynced *ou
   self->counts->syncs++;
   *out = (SkModelSynced) { .said = said };
   out->killed = WIFSIGNALED (status) && WTERMSIG (status) == SIGKILL && how->kill_stage != NULL;
+  self->killed[i] |= out->killed;
   if (status != 0 && !out->killed)
     sk_model_fail (self, "device %u ended with status %d: %s", i, status, said);
   if (g_str_has_prefix (said, RACED))

@@ -298,6 +298,7 @@ forget (SkModel *self, guint i, int status)
   close (engine->in);
   close (engine->out);
   *engine = (SkModelEngine) { 0 };
+  self->killed[i] |= WIFSIGNALED (status);
   if (WIFSIGNALED (status) ? WTERMSIG (status) != SIGKILL : WEXITSTATUS (status) != 0)
     sk_model_fail (self, "the engine of device %u ended with status %d", i, status);
 }

@@ -51,6 +51,7 @@ typedef struct
   GHashTable *seen;              /* numbers of a file -> its SkModelContent, so that a file is read once */
   GHashTable *last;              /* path -> SkModelLast */
   GHashTable *removed;           /* "DEVICE PATH" of all that a person removed or moved away; owns them */
+  gboolean killed[SK_MODEL_DEVICES];
   SkModelEngine engines[SK_MODEL_DEVICES];
   GString *trace;
   GString *problem;              /* empty: all well */

@@ -69,11 +69,12 @@ tombs_now (SkModel *self, int out, gpointer data)
   g_clear_pointer (&call->session, sk_session_close);
 }
 
-/* @tomb: "DEVICE PATH". A directory that a person removed or moved took along whatever the engine had just put there. */
+/* @tomb: "DEVICE PATH". Device @of is where a person did it. A directory that a person removed or moved took along whatever the engine had just put there. */
 static gboolean
-has_maker (SkModel *self, const char *tomb)
+was_made_on (SkModel *self, guint of, const char *tomb)
 {
-  g_autofree char *at = g_strdup (tomb);
+  const char *path = strchr (tomb, ' ');
+  g_autofree char *at = path != NULL ? g_strdup_printf ("%u%s", of, path) : g_strdup (tomb);
 
   for (;;)
     {
@@ -86,6 +87,18 @@ has_maker (SkModel *self, const char *tomb)
         return FALSE;
       *slash = '\0';
     }
+}
+
+/* One that was killed after it did here what a person did elsewhere, and before it noted that, tells of it once more: nothing is lost by that. */
+static gboolean
+has_maker (SkModel *self, const char *tomb)
+{
+  const guint device = (guint) g_ascii_strtoull (tomb, NULL, 10);
+  gboolean made = FALSE;
+
+  for (guint of = 0; of < SK_MODEL_DEVICES && device < SK_MODEL_DEVICES; of++)
+    made |= (of == device || self->killed[device]) && was_made_on (self, of, tomb);
+  return made;
 }
 
 void
