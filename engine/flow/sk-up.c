@@ -3,6 +3,8 @@
 #include "sk-up-private.h"
 #include "sk-up-scan.h"
 
+#include "sk-test-hooks.h"
+
 static void
 item_free (gpointer data)
 {
@@ -228,6 +230,7 @@ on_note (gpointer data)
       return;
     }
   sk_settle_note (folder->settle, message->path, message->writing, 0, sk_clock_now (message->up->session->clock));
+  sk_test_stage ("noted");
   sk_up_arm_settle (message->up);
 }
 

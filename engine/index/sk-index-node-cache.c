@@ -11,6 +11,7 @@
 struct _SkNodeCache
 {
   GHashTable *nodes;             /* &node.row -> SkCachedNode */
+  GHashTable *fresh;             /* SkCachedNode by parent and name: those that are not in the table yet */
   GHashTable *versions;          /* &version.row -> SkVersion, owned by the node's array */
   GPtrArray *changed;            /* SkCachedNode, not owned */
 };
@@ -26,12 +27,37 @@ cached_free (gpointer data)
   g_free (self);
 }
 
+/* What the column of the same name holds. */
+static gint64
+parent_of (const SkNode *node)
+{
+  return node->parent != 0 ? node->parent : SK_TOP_PARENT (node->folder);
+}
+
+static guint
+name_hash (gconstpointer key)
+{
+  const SkNode *node = key;
+  gint64 parent = parent_of (node);
+
+  return g_int64_hash (&parent) * 31u + g_str_hash (node->name);
+}
+
+static gboolean
+name_equal (gconstpointer a, gconstpointer b)
+{
+  const SkNode *x = a, *y = b;
+
+  return parent_of (x) == parent_of (y) && strcmp (x->name, y->name) == 0;
+}
+
 SkNodeCache *
 sk_node_cache_new (void)
 {
   SkNodeCache *self = g_new0 (SkNodeCache, 1);
 
   self->nodes = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, cached_free);
+  self->fresh = g_hash_table_new (name_hash, name_equal);
   self->versions = g_hash_table_new (g_int64_hash, g_int64_equal);
   self->changed = g_ptr_array_new ();
   return self;
@@ -43,6 +69,7 @@ sk_node_cache_free (SkNodeCache *self)
   if (self == NULL)
     return;
   g_ptr_array_unref (self->changed);
+  g_hash_table_unref (self->fresh);
   g_hash_table_unref (self->versions);
   g_hash_table_unref (self->nodes);
   g_free (self);
@@ -52,6 +79,7 @@ void
 sk_node_cache_drop (SkNodeCache *self)
 {
   g_ptr_array_set_size (self->changed, 0);
+  g_hash_table_remove_all (self->fresh);
   g_hash_table_remove_all (self->versions);
   g_hash_table_remove_all (self->nodes);
 }
@@ -91,7 +119,7 @@ bind_sides (SkStatement *statement, const SkBase *base, const SkTarget *target, 
 }
 
 static gboolean
-store (SkIndex *self, const SkNode *node, GError **error)
+store (SkIndex *self, const SkNode *node, gboolean is_new, GError **error)
 {
   g_autoptr(GBytes) vector = node->base.vector != NULL ? sk_vector_encode (node->base.vector) : NULL;
   g_auto(SkWriter) stamps = { 0 };
@@ -100,9 +128,15 @@ store (SkIndex *self, const SkNode *node, GError **error)
   sk_writer_init (&stamps);
   if (!encode_stamps (self, node, &stamps, error))
     return FALSE;
-  statement = sk_sql (self, SK_SQL_NODE_STORE, error);
+  statement = sk_sql (self, is_new ? SK_SQL_NODE_ADD : SK_SQL_NODE_STORE, error);
   if (statement == NULL)
     return FALSE;
+  if (is_new)
+    {
+      sk_bind_int (statement, 27, node->folder);
+      sk_bind_int (statement, 28, parent_of (node));
+      sk_bind_text (statement, 29, node->name);
+    }
   sk_bind_int (statement, 1, node->row);
   sk_bind_int (statement, 2, node->generation);
   sk_bind_int (statement, 3, node->live_children);
@@ -123,11 +157,12 @@ sk_node_cache_flush (SkIndex *self, GError **error)
     {
       SkCachedNode *cached = changed->pdata[i];
 
-      if (!store (self, &cached->node, error))
+      if (!store (self, &cached->node, cached->is_new, error))
         return FALSE;
-      cached->changed = FALSE;
+      cached->changed = cached->is_new = FALSE;
     }
   g_ptr_array_set_size (changed, 0);
+  g_hash_table_remove_all (self->nodes->fresh);
   return TRUE;
 }
 
@@ -194,22 +229,65 @@ sk_cached_node_changed (SkIndex *self, SkCachedNode *cached)
   cached->changed = TRUE;
 }
 
-gboolean
-sk_cached_node_insert (SkIndex *self, gint64 row, gint64 folder, gint64 parent, const char *name, gsize len, GError **error)
+static gboolean
+next_row (SkIndex *self, gint64 *row, GError **error)
+{
+  g_autoptr(SkStatement) statement = NULL;
+  gint64 last;
+
+  if (self->next_node == 0)
+    {
+      statement = sk_sql (self, SK_SQL_NODE_LAST, error);
+      if (statement == NULL || !sk_read_int (self, statement, 0, &last, error))
+        return FALSE;
+      if (last < 0 || last == G_MAXINT64)
+        return sk_index_damaged (self, "a node has an impossible row", error);
+      self->next_node = last + 1;
+    }
+  *row = self->next_node++;
+  return TRUE;
+}
+
+gint64
+sk_cached_node_add (SkIndex *self, gint64 folder, gint64 parent, const char *name, gsize len, GError **error)
 {
   SkCachedNode *cached;
+  gint64 row = 0;
 
-  if (!make_room (self, error))
-    return FALSE;
+  if (self->failure != NULL)
+    {
+      g_propagate_error (error, g_error_copy (self->failure));
+      return 0;
+    }
+  if (!make_room (self, error) || !next_row (self, &row, error))
+    return 0;
   cached = g_new0 (SkCachedNode, 1);
   cached->node.row = row;
   cached->node.folder = folder;
   cached->node.parent = MAX (parent, 0);
   cached->node.name = g_strndup (name, len);
+  cached->is_new = TRUE;
   cached->versions = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_version_free);
   cached->no_more_versions = TRUE;
   g_hash_table_insert (self->nodes->nodes, &cached->node.row, cached);
-  return TRUE;
+  g_hash_table_add (self->nodes->fresh, cached);
+  sk_cached_node_changed (self, cached);
+  return row;
+}
+
+gint64
+sk_cached_node_find_new (SkIndex *self, gint64 folder, gint64 parent, const char *name, gsize len)
+{
+  char copy[SK_NAME_MAX + 1];
+  const SkNode wanted = { .folder = folder, .parent = MAX (parent, 0), .name = copy };
+  const SkCachedNode *cached;
+
+  if (g_hash_table_size (self->nodes->fresh) == 0 || len > SK_NAME_MAX)
+    return 0;
+  memcpy (copy, name, len);
+  copy[len] = '\0';
+  cached = g_hash_table_lookup (self->nodes->fresh, &wanted);
+  return cached != NULL ? cached->node.row : 0;
 }
 
 SkNode *

@@ -171,11 +171,14 @@ read_all (SkIndex *self, SkStatement *statement, GError **error)
 /* --- paths --- */
 
 static gboolean
-find_child (SkIndex *self, gint64 parent, const char *name, gsize len, gint64 *row, GError **error)
+find_child (SkIndex *self, gint64 folder, gint64 parent, const char *name, gsize len, gint64 *row, GError **error)
 {
-  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_NODE_FIND, error);
+  g_autoptr(SkStatement) statement = NULL;
 
-  *row = 0;
+  *row = sk_cached_node_find_new (self, folder, parent, name, len);
+  if (*row != 0)
+    return TRUE;
+  statement = sk_sql (self, SK_SQL_NODE_FIND, error);
   if (statement == NULL)
     return FALSE;
   sk_bind_int (statement, 1, parent);
@@ -187,21 +190,11 @@ find_child (SkIndex *self, gint64 parent, const char *name, gsize len, gint64 *r
 static gint64
 ensure_child (SkIndex *self, gint64 folder, gint64 parent, const char *name, gsize len, GError **error)
 {
-  g_autoptr(SkStatement) statement = NULL;
   gint64 row;
 
-  if (!find_child (self, parent, name, len, &row, error) || row != 0)
+  if (!find_child (self, folder, parent, name, len, &row, error) || row != 0)
     return row;
-  statement = sk_sql (self, SK_SQL_NODE_ADD, error);
-  if (statement == NULL)
-    return 0;
-  sk_bind_int (statement, 1, folder);
-  sk_bind_int (statement, 2, parent);
-  sk_bind_blob (statement, 3, name, len);
-  if (!sk_run (self, statement, error))
-    return 0;
-  row = sqlite3_last_insert_rowid (self->db);
-  return sk_cached_node_insert (self, row, folder, parent, name, len, error) ? row : 0;
+  return sk_cached_node_add (self, folder, parent, name, len, error);
 }
 
 /* Length of the parent's path in the first @len bytes of @path. */
@@ -235,7 +228,7 @@ resolve_directory (SkIndex *self, gint64 folder, const char *path, gsize len, gb
 
       if (create)
         child = ensure_child (self, folder, row, path + start, end - start, error);
-      if (create ? child == 0 : !find_child (self, row, path + start, end - start, &child, error))
+      if (create ? child == 0 : !find_child (self, folder, row, path + start, end - start, &child, error))
         return FALSE;
       if (child != 0)
         sk_parent_cache_add (self->parents, folder, path, end, child);
@@ -254,7 +247,7 @@ sk_index_node (SkIndex *self, gint64 folder, const char *path, GError **error)
 
   if (!resolve_directory (self, folder, path, parent_length (path, strlen (path)), FALSE, &parent, error) || parent == 0)
     return NULL;
-  return find_child (self, parent, name, strlen (name), &row, error) && row != 0 ? sk_index_node_by_row (self, row, error) : NULL;
+  return find_child (self, folder, parent, name, strlen (name), &row, error) && row != 0 ? sk_index_node_by_row (self, row, error) : NULL;
 }
 
 SkNode *

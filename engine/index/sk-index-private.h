@@ -33,7 +33,7 @@ struct _SkIndex
   GHashTable *folder_ids;        /* gint64 folder row -> SkId */
   GHashTable *folder_rows;       /* SkId -> gint64 folder row */
   GHashTable *counts;            /* gint64 folder row -> SkFolderCounts */
-  gint64 next_content;           /* 0: not read yet */
+  gint64 next_content, next_node;    /* 0: not read yet */
   enum { SK_VIRTUALS_UNKNOWN, SK_VIRTUALS_NONE, SK_VIRTUALS_SOME } virtuals;
   SkOffsetCache *offsets;
   SkHashIndex *content_hashes, *chunk_hashes;
@@ -143,6 +143,7 @@ typedef struct
 {
   SkNode node;
   gboolean changed;              /* not written yet */
+  gboolean is_new;               /* not in the table at all */
   GPtrArray *versions;           /* SkVersion, the maximal ones; NULL: not read yet */
   gboolean no_more_versions;     /* the node is so new that it has no others */
 } SkCachedNode;
@@ -157,8 +158,10 @@ SkCachedNode *sk_cached_node (SkIndex *self, gint64 row, GError **error);
 SkCachedNode *sk_cached_node_needed (SkIndex *self, gint64 row, GError **error);
 /* Inside a transaction: it differs from the table. */
 void sk_cached_node_changed (SkIndex *self, SkCachedNode *cached);
-/* The row was inserted just now. */
-gboolean sk_cached_node_insert (SkIndex *self, gint64 row, gint64 folder, gint64 parent, const char *name, gsize len, GError **error);
+/* A node that is not there yet, in a row of its own; @parent as in the column. The row, 0 on error. Inside a transaction. */
+gint64 sk_cached_node_add (SkIndex *self, gint64 folder, gint64 parent, const char *name, gsize len, GError **error);
+/* The row of a node that is not in the table yet; 0 when there is none of that name. */
+gint64 sk_cached_node_find_new (SkIndex *self, gint64 folder, gint64 parent, const char *name, gsize len);
 SkNode *sk_node_copy (const SkNode *node);
 /* Past the memory. */
 SkNode *sk_node_read_row (SkIndex *self, gint64 row, GError **error);

@@ -51,7 +51,6 @@ SK_STATEMENT (FOLDER_FIRST_CONTACT, "UPDATE folder SET first_contact = ?2 WHERE 
 /* --- nodes --- */
 SK_STATEMENT (NODE_GET, "SELECT " SK_NODE_COLUMNS " FROM node WHERE row = ?1")
 SK_STATEMENT (NODE_FIND, "SELECT row FROM node WHERE parent = ?1 AND name = ?2")
-SK_STATEMENT (NODE_ADD, "INSERT INTO node (folder, parent, name) VALUES (?1, ?2, ?3)")
 SK_STATEMENT (NODE_CHILDREN, "SELECT " SK_NODE_COLUMNS " FROM node WHERE parent = ?1 ORDER BY name")
 SK_STATEMENT (NODE_CHILDREN_BASE, "SELECT " SK_NODE_COLUMNS " FROM node WHERE parent = ?1 AND base_kind <> 0 ORDER BY name")
 SK_STATEMENT (VERSION_EXPIRE, "DELETE FROM version WHERE maximal = 0 AND wall < ?1 AND NOT EXISTS (SELECT 1 FROM node WHERE node.row = version.node "
@@ -66,6 +65,11 @@ SK_STATEMENT (NODE_HELD, "SELECT " SK_NODE_COLUMNS " FROM node WHERE hold <> 0 A
 SK_STATEMENT (NODE_INODE, "SELECT " SK_NODE_COLUMNS " FROM node WHERE base_kind <> 0 AND folder = ?1 AND base_ino = ?2")
 SK_STATEMENT (NODE_CONTENT, "SELECT " SK_NODE_COLUMNS " FROM node WHERE base_content <> 0 AND base_content = ?1 ORDER BY row LIMIT ?2")
 SK_STATEMENT (NODE_CONTENT_ANY, "SELECT row FROM node WHERE base_content <> 0 AND base_content = ?1 LIMIT 1")
+SK_STATEMENT (NODE_LAST, "SELECT max (row) FROM node")
+SK_STATEMENT (NODE_ADD, "INSERT INTO node (row, generation, live_children, hold, dirty, mode_stamps, base_vector, base_kind, base_version, base_content, "
+              "base_mode, base_mtime, base_size, base_ino, base_dev, base_stat_mtime, base_ctime, base_btime, base_mount_root, base_unproven, target_kind, "
+              "target_version, target_content, target_size, target_mode, target_mtime, folder, parent, name) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, "
+              "?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29)")
 SK_STATEMENT (NODE_STORE, "UPDATE node SET generation = ?2, live_children = ?3, hold = ?4, dirty = ?5, mode_stamps = ?6, base_vector = ?7, base_kind = ?8, "
               "base_version = ?9, base_content = ?10, base_mode = ?11, base_mtime = ?12, base_size = ?13, base_ino = ?14, base_dev = ?15, "
               "base_stat_mtime = ?16, base_ctime = ?17, base_btime = ?18, base_mount_root = ?19, base_unproven = ?20, target_kind = ?21, "
@@ -84,6 +88,7 @@ SK_STATEMENT (NODE_TOMBSTONES, "SELECT count (*) FROM version v JOIN node n ON n
 SK_STATEMENT (VERSION_ADD, "INSERT INTO version (node, maximal, is_virtual, origin, kind, flags, vector, lamport, writer, wall, device, meta_lamport, "
               "meta_writer, mode, mtime, content, log_writer, log_seq) VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)")
 SK_STATEMENT (VERSION_LIST, SK_VERSION_SELECT "FROM version v JOIN content c ON c.row = v.content WHERE v.node = ?1 ORDER BY v.row")
+SK_STATEMENT (VERSION_FEW, SK_VERSION_SELECT "FROM version v JOIN content c ON c.row = v.content WHERE v.node = ?1 LIMIT ?2")
 SK_STATEMENT (VERSION_MAXIMAL, SK_VERSION_SELECT "FROM version v JOIN content c ON c.row = v.content WHERE v.node = ?1 AND v.maximal = 1 ORDER BY v.row")
 SK_STATEMENT (VERSION_GET, SK_VERSION_SELECT "FROM version v JOIN content c ON c.row = v.content WHERE v.row = ?1")
 SK_STATEMENT (VERSION_VIRTUALS, SK_VERSION_SELECT "FROM version o JOIN version v ON v.origin <> 0 AND v.origin = o.row JOIN content c ON c.row = v.content "

@@ -12,6 +12,8 @@ enum
   COL_HASH, COL_SIZE, COL_SYMLINK, COL_XATTRS
 };
 
+#define FEW_VERSIONS 8
+
 void
 sk_version_free (SkVersion *self)
 {
@@ -197,45 +199,82 @@ read_version (SkIndex *self, SkStatement *statement, GError **error)
   return g_steal_pointer (&version);
 }
 
-static GPtrArray *
-list (SkIndex *self, SkSql id, gint64 node, GError **error)
+static gboolean
+read_list (SkIndex *self, SkStatement *statement, gint64 node, GPtrArray *out, GError **error)
 {
-  g_autoptr(GPtrArray) versions = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_version_free);
-  g_autoptr(SkStatement) statement = sk_sql (self, id, error);
   SkStep step;
 
-  if (statement == NULL)
-    return NULL;
   sk_bind_int (statement, 1, node);
   while ((step = sk_step (self, statement, error)) == SK_STEP_ROW)
     {
       SkVersion *version = read_version (self, statement, error);
 
       if (version == NULL)
-        return NULL;
-      g_ptr_array_add (versions, version);
+        return FALSE;
+      g_ptr_array_add (out, version);
     }
-  return step == SK_STEP_DONE ? g_steal_pointer (&versions) : NULL;
+  return step == SK_STEP_DONE;
 }
 
-/* The maximal ones, kept with the node. */
 static GPtrArray *
-list_maximal (SkIndex *self, gint64 node, GError **error)
+list (SkIndex *self, SkSql id, gint64 node, GError **error)
+{
+  g_autoptr(GPtrArray) versions = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_version_free);
+  g_autoptr(SkStatement) statement = sk_sql (self, id, error);
+
+  return statement != NULL && read_list (self, statement, node, versions, error) ? g_steal_pointer (&versions) : NULL;
+}
+
+/* All maximal ones; *@no_more: the node has no others. A node has few versions as a rule: then one question answers that as well. */
+static GPtrArray *
+read_maximal (SkIndex *self, gint64 node, gboolean *no_more, GError **error)
+{
+  g_autoptr(GPtrArray) few = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_version_free);
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_VERSION_FEW, error);
+  guint n;
+
+  *no_more = FALSE;
+  if (statement == NULL)
+    return NULL;
+  sk_bind_int (statement, 2, FEW_VERSIONS + 1);
+  if (!read_list (self, statement, node, few, error))
+    return NULL;
+  n = few->len;
+  if (n > FEW_VERSIONS)
+    return list (self, SK_SQL_VERSION_MAXIMAL, node, error);
+  for (guint i = n; i > 0; i--)
+    if (!((SkVersion *) few->pdata[i - 1])->maximal)
+      g_ptr_array_remove_index (few, i - 1);
+  *no_more = few->len == n;
+  return g_steal_pointer (&few);
+}
+
+/* The node with its maximal versions. */
+static SkCachedNode *
+node_with_versions (SkIndex *self, gint64 node, GError **error)
 {
   SkCachedNode *cached = sk_cached_node_needed (self, node, error);
   g_autoptr(GPtrArray) versions = NULL;
+  gboolean no_more;
 
-  if (cached == NULL)
-    return NULL;
-  if (cached->versions != NULL)
-    return copy_versions (cached->versions);
-  versions = list (self, SK_SQL_VERSION_MAXIMAL, node, error);
+  if (cached == NULL || cached->versions != NULL)
+    return cached;
+  versions = read_maximal (self, node, &no_more, error);
   /* Reading them may have pushed the node out. */
   cached = versions != NULL ? sk_cached_node_needed (self, node, error) : NULL;
   if (cached == NULL)
     return NULL;
   sk_cached_versions_set (self, cached, versions);
-  return copy_versions (versions);
+  cached->no_more_versions = no_more;
+  return cached;
+}
+
+static GPtrArray *
+list_maximal (SkIndex *self, gint64 node, GError **error)
+{
+  const SkCachedNode *cached = node_with_versions (self, node, error);
+
+  return cached != NULL ? copy_versions (cached->versions) : NULL;
 }
 
 GPtrArray *
@@ -289,6 +328,12 @@ sk_index_version (SkIndex *self, gint64 row, GError **error)
   return sk_step (self, statement, error) == SK_STEP_ROW ? read_version (self, statement, error) : NULL;
 }
 
+SkVersion *
+sk_index_version_of (SkIndex *self, gint64 node, gint64 row, GError **error)
+{
+  return node_with_versions (self, node, error) != NULL ? sk_index_version (self, row, error) : NULL;
+}
+
 /* --- finding --- */
 
 /* @vector NULL: any. */
@@ -316,10 +361,10 @@ static gint64
 find_cached (SkIndex *self, gint64 node, const SkVector *vector, const SkHash *content, gboolean *no_more)
 {
   g_autoptr(GError) error = NULL;
-  const SkCachedNode *cached = sk_cached_node (self, node, &error);
+  const SkCachedNode *cached = node_with_versions (self, node, &error);
 
-  *no_more = cached != NULL && cached->versions != NULL && cached->no_more_versions;
-  if (cached == NULL || cached->versions == NULL || (vector == NULL && !*no_more))
+  *no_more = cached != NULL && cached->no_more_versions;
+  if (cached == NULL || (vector == NULL && !*no_more))
     return 0;
   for (guint i = cached->versions->len; i > 0; i--)
     {

@@ -309,7 +309,7 @@ drop_caches (SkIndex *self)
   g_clear_pointer (&self->offsets, sk_offset_cache_free);
   sk_hash_index_forget (self->content_hashes);
   sk_hash_index_forget (self->chunk_hashes);
-  self->next_content = 0;
+  self->next_content = self->next_node = 0;
   self->virtuals = SK_VIRTUALS_UNKNOWN;
 }
 

@@ -154,6 +154,8 @@ gint64 sk_index_version_add (SkIndex *self, gint64 node, const SkEntry *entry, g
                              const SkId *log_writer, guint64 log_seq, GError **error);
 GPtrArray *sk_index_versions (SkIndex *self, gint64 node, gboolean only_maximal, GError **error);      /* of SkVersion */
 SkVersion *sk_index_version (SkIndex *self, gint64 row, GError **error);
+/* The same where the maximal versions of @node will be asked for as well: they are read at once. */
+SkVersion *sk_index_version_of (SkIndex *self, gint64 node, gint64 row, GError **error);
 /* Virtual versions whose origin is a version of @node. */
 GPtrArray *sk_index_virtuals_of (SkIndex *self, gint64 node, GError **error);
 gboolean sk_index_version_set_maximal (SkIndex *self, gint64 row, gboolean maximal, GError **error);

@@ -256,7 +256,7 @@ write_content (Local *l, SkLocalVerdict verdict, GError **error)
     return FALSE;
   if (l->node->base.version != 0)
     {
-      base_version = sk_index_version (self->index, l->node->base.version, error);
+      base_version = sk_index_version_of (self->index, l->node->row, l->node->base.version, error);
       if (base_version == NULL)
         return FALSE;
     }
@@ -293,7 +293,7 @@ write_meta (Local *l, GError **error)
 
   if (l->node->base.version == 0)      /* an implied directory that somebody changed: now it is described */
     return write_content (l, SK_LOCAL_CONTENT, error);
-  version = sk_index_version (self->index, l->node->base.version, error);
+  version = sk_index_version_of (self->index, l->node->row, l->node->base.version, error);
   if (version == NULL || !sk_tree_load_chunks (self, version, error))
     return FALSE;
   entry = sk_entry_copy (version->entry);
@@ -327,7 +327,7 @@ restate_if_due (Local *l, gboolean *written, GError **error)
     return FALSE;
   if (!replace.restate)
     return TRUE;
-  version = sk_index_version (self->index, l->node->base.version, error);
+  version = sk_index_version_of (self->index, l->node->row, l->node->base.version, error);
   if (version == NULL || !sk_tree_load_chunks (self, version, error))
     return FALSE;
   vector = build_on (l, version, error);
