@@ -96,7 +96,7 @@ sk_session_command (SkSession *session, const char *name, GVariant *args, SkProg
       if (!commands[i].without_vault && !need_vault (&command, error))
         return NULL;
       reply = commands[i].func (&command, error);
-      return reply != NULL ? g_variant_ref_sink (reply) : NULL;
+      return reply != NULL ? g_variant_take_ref (reply) : NULL;
     }
   sk_fail (error, SK_ERROR_UNSUPPORTED, "this version cannot do “%s”", name);
   return NULL;
