@@ -5,6 +5,8 @@
 
 #include "sk-test-hooks.h"
 
+#include <string.h>
+
 static void
 item_free (gpointer data)
 {
@@ -217,7 +219,8 @@ on_note (gpointer data)
 
   if (folder->flow == NULL)
     return;
-  if (message->tree && *message->path == '\0')
+  /* Other rules: nothing is looked at by the old ones any more. */
+  if ((message->tree && *message->path == '\0') || (!message->tree && !message->writing && strcmp (message->path, ".skerryignore") == 0))
     {
       sk_up_scan_all (message->up, folder);
       sk_up_turn (message->up);
