@@ -154,27 +154,35 @@ test_all_lost (void)
   g_assert_cmpuint (sk_guests_count_devices (guests, 2), ==, 3);
 }
 
+/* Device @by revokes @gone. */
+static void
+revoke_device (SkGuests *guests, guint by, guint gone)
+{
+  SkSession *session = guests->sessions[by];
+  SkCommand command = { .session = session };
+  g_autoptr(GPtrArray) records = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_record_free);
+  g_autoptr(SkConfig) config = sk_session_config (session);
+  g_autoptr(GError) error = NULL;
+
+  g_ptr_array_add (records, sk_record_new_member (sk_member_build_revoke (&session->who.vault, &guests->sessions[gone]->who.device, NULL,
+                                                                          config->members, FALSE, &session->who.device, session->identity,
+                                                                          sk_session_wall (session))));
+  sk_command_append (&command, records, NULL, NULL, &error);
+  g_assert_no_error (error);
+  sk_command_reload (&command, &error);
+  g_assert_no_error (error);
+}
+
 /* A revoked device publishes keys of its own: they are read, and nothing is written with them. */
 static void
 test_revoked_epoch (void)
 {
   g_autoptr(SkGuests) guests = sk_guests_new (3);
   g_autofree char *phrase = sk_guests_found (guests), *a = share_docs (guests), *good = NULL, *bad = NULL, *chosen = NULL, *b = NULL;
-  SkSession *first = guests->sessions[0], *thief = guests->sessions[1];
-  SkCommand command = { .session = first };
-  g_autoptr(GPtrArray) records = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_record_free);
-  g_autoptr(SkConfig) config = NULL;
-  g_autoptr(GError) error = NULL;
 
   sk_guests_let_in (guests, 1, "thief");
   sk_guests_sync (guests, 0);
-  config = sk_session_config (first);
-  g_ptr_array_add (records, sk_record_new_member (sk_member_build_revoke (&first->who.vault, &thief->who.device, NULL, config->members, FALSE,
-                                                                          &first->who.device, first->identity, sk_session_wall (first))));
-  sk_command_append (&command, records, NULL, NULL, &error);
-  g_assert_no_error (error);
-  sk_command_reload (&command, &error);
-  g_assert_no_error (error);
+  revoke_device (guests, 0, 1);
   new_epoch (guests, 0);
   sk_put_file (a, "after", "after the revocation", -1);
   sk_guests_sync (guests, 0);
@@ -195,22 +203,11 @@ test_no_usable_epoch (void)
 {
   g_autoptr(SkGuests) guests = sk_guests_new (3);
   g_autofree char *phrase = sk_guests_found (guests), *a = share_docs (guests), *old = NULL, *chosen = NULL, *b = NULL;
-  SkSession *first = guests->sessions[0], *thief = guests->sessions[1];
-  SkCommand command = { .session = first };
-  g_autoptr(GPtrArray) records = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_record_free);
-  g_autoptr(SkConfig) config = NULL;
-  g_autoptr(GError) error = NULL;
 
   g_assert_nonnull (a);
   sk_guests_let_in (guests, 1, "thief");
   sk_guests_sync (guests, 0);
-  config = sk_session_config (first);
-  g_ptr_array_add (records, sk_record_new_member (sk_member_build_revoke (&first->who.vault, &thief->who.device, NULL, config->members, FALSE,
-                                                                          &first->who.device, first->identity, sk_session_wall (first))));
-  sk_command_append (&command, records, NULL, NULL, &error);
-  g_assert_no_error (error);
-  sk_command_reload (&command, &error);
-  g_assert_no_error (error);
+  revoke_device (guests, 0, 1);
   sk_guests_sync (guests, 0);
   old = current_epoch (guests, 0);
   g_variant_unref (recover (guests, 2, phrase, "restored"));
@@ -228,23 +225,13 @@ test_running_devices_follow (void)
   g_autoptr(SkGuests) guests = sk_guests_new (4);
   g_autofree char *phrase = sk_guests_found (guests), *a = share_docs (guests), *b = NULL, *d = NULL, *old = NULL, *chosen = NULL, *now = NULL, *kept = NULL;
   g_autofree char *thiefs = NULL, *away = NULL;
-  SkSession *first = guests->sessions[0], *thief = guests->sessions[1];
-  SkCommand command = { .session = first };
-  g_autoptr(GPtrArray) records = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_record_free);
-  g_autoptr(SkConfig) config = NULL;
-  g_autoptr(GError) error = NULL;
+  g_autoptr(GVariant) thiefs_reply = NULL;
 
   sk_guests_let_in (guests, 1, "thief");
   sk_guests_let_in (guests, 3, "third");
   d = attach_docs (guests, 3);
   sk_guests_sync (guests, 0);
-  config = sk_session_config (first);
-  g_ptr_array_add (records, sk_record_new_member (sk_member_build_revoke (&first->who.vault, &thief->who.device, NULL, config->members, FALSE,
-                                                                          &first->who.device, first->identity, sk_session_wall (first))));
-  sk_command_append (&command, records, NULL, NULL, &error);
-  g_assert_no_error (error);
-  sk_command_reload (&command, &error);
-  g_assert_no_error (error);
+  revoke_device (guests, 0, 1);
   sk_guests_sync (guests, 0);
   old = current_epoch (guests, 0);
   g_variant_unref (recover (guests, 2, phrase, "restored"));
@@ -266,9 +253,7 @@ test_running_devices_follow (void)
   sk_guests_sync (guests, 3);
   assert_file (d, "two", "in the new epoch");
   assert_file (d, "three", "from the first");
-  {
-    g_autoptr(GVariant) reply = sk_session_command (thief, "sync", NULL, NULL, NULL, NULL, NULL);
-  }
+  thiefs_reply = sk_session_command (guests->sessions[1], "sync", NULL, NULL, NULL, NULL, NULL);
   thiefs = current_epoch (guests, 1);
   g_assert_cmpstr (thiefs, ==, old);
   /* Without the storage. */

@@ -222,6 +222,12 @@ is_up_to_date (gpointer fleet)
 static SkFleet *first_pass;      /* until its first listing was read */
 static char *state_before;
 
+static gboolean
+is_opened (gpointer fleet)
+{
+  return g_atomic_pointer_get (&((SkFleet *) fleet)->devices[0]) != NULL;
+}
+
 static void
 ask_before (const char *stage)
 {
@@ -231,8 +237,7 @@ ask_before (const char *stage)
     return;
   first_pass = NULL;
   /* It is just being opened. */
-  for (guint i = 0; i < 5000 && g_atomic_pointer_get (&fleet->devices[0]) == NULL; i++)
-    g_usleep (1000);
+  g_assert_true (sk_wait (is_opened, fleet, 5));
   state_before = sk_folder_state (fleet, 0, "f");
 }
 
