@@ -79,7 +79,12 @@ static const char step_1[] =
   "CREATE TABLE activity (row INTEGER PRIMARY KEY, wall INTEGER NOT NULL, kind BLOB NOT NULL, folder INTEGER NOT NULL,"
   " path BLOB, detail BLOB) STRICT;";
 
-const char *const sk_index_steps[] = { step_1 };
+/* A name that is changed and changed back has many versions: one of a content is found without reading all of them. */
+static const char step_2[] =
+  "DROP INDEX version_node;"
+  "CREATE INDEX version_node ON version (node, maximal, content);";
+
+const char *const sk_index_steps[] = { step_1, step_2 };
 const guint sk_index_n_steps = G_N_ELEMENTS (sk_index_steps);
 
 gboolean

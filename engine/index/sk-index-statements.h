@@ -88,7 +88,7 @@ SK_STATEMENT (NODE_TOMBSTONES, "SELECT count (*) FROM version v JOIN node n ON n
 SK_STATEMENT (VERSION_ADD, "INSERT INTO version (node, maximal, is_virtual, origin, kind, flags, vector, lamport, writer, wall, device, meta_lamport, "
               "meta_writer, mode, mtime, content, log_writer, log_seq) VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)")
 SK_STATEMENT (VERSION_LIST, SK_VERSION_SELECT "FROM version v JOIN content c ON c.row = v.content WHERE v.node = ?1 ORDER BY v.row")
-SK_STATEMENT (VERSION_FEW, SK_VERSION_SELECT "FROM version v JOIN content c ON c.row = v.content WHERE v.node = ?1 LIMIT ?2")
+SK_STATEMENT (VERSION_FEW, SK_VERSION_SELECT "FROM version v JOIN content c ON c.row = v.content WHERE v.node = ?1 ORDER BY v.maximal DESC LIMIT ?2")
 SK_STATEMENT (VERSION_MAXIMAL, SK_VERSION_SELECT "FROM version v JOIN content c ON c.row = v.content WHERE v.node = ?1 AND v.maximal = 1 ORDER BY v.row")
 SK_STATEMENT (VERSION_GET, SK_VERSION_SELECT "FROM version v JOIN content c ON c.row = v.content WHERE v.row = ?1")
 SK_STATEMENT (VERSION_VIRTUALS, SK_VERSION_SELECT "FROM version o JOIN version v ON v.origin <> 0 AND v.origin = o.row JOIN content c ON c.row = v.content "
@@ -99,8 +99,8 @@ SK_STATEMENT (VERSION_SET_MAXIMAL, "UPDATE version SET maximal = ?2 WHERE row = 
 SK_STATEMENT (VERSION_PUBLISH, "UPDATE version SET is_virtual = 0, origin = 0, log_writer = ?2, log_seq = ?3 WHERE row = ?1")
 SK_STATEMENT (VERSION_REMOVE, "DELETE FROM version WHERE row = ?1")
 SK_STATEMENT (VERSION_SET_META, "UPDATE version SET meta_lamport = ?2, meta_writer = ?3, mode = ?4, mtime = ?5 WHERE row = ?1")
-SK_STATEMENT (VERSION_FIND, "SELECT row FROM version WHERE node = ?1 AND content = ?2 AND vector = ?3 ORDER BY row DESC LIMIT 1")
-SK_STATEMENT (VERSION_WITH_CONTENT, "SELECT row FROM version WHERE node = ?1 AND content = ?2 ORDER BY row DESC LIMIT 1")
+SK_STATEMENT (VERSION_FIND, "SELECT row FROM version WHERE node = ?1 AND maximal IN (0, 1) AND content = ?2 AND vector = ?3 ORDER BY row DESC LIMIT 1")
+SK_STATEMENT (VERSION_WITH_CONTENT, "SELECT row FROM version WHERE node = ?1 AND maximal = ?3 AND content = ?2 ORDER BY row DESC LIMIT 1")
 
 /* --- contents and chunks --- */
 SK_STATEMENT (CONTENT_KEY_FIND, "SELECT row FROM content_key WHERE key = ?1")

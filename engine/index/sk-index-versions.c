@@ -12,7 +12,7 @@ enum
   COL_HASH, COL_SIZE, COL_SYMLINK, COL_XATTRS
 };
 
-#define FEW_VERSIONS 8
+#define FEW_VERSIONS 2         /* a node has one maximal version as a rule, and perhaps older ones */
 
 void
 sk_version_free (SkVersion *self)
@@ -225,7 +225,16 @@ list (SkIndex *self, SkSql id, gint64 node, GError **error)
   return statement != NULL && read_list (self, statement, node, versions, error) ? g_steal_pointer (&versions) : NULL;
 }
 
-/* All maximal ones; *@no_more: the node has no others. A node has few versions as a rule: then one question answers that as well. */
+static gint
+compare_rows (gconstpointer a, gconstpointer b)
+{
+  const SkVersion *x = *(SkVersion *const *) a, *y = *(SkVersion *const *) b;
+
+  return (x->row > y->row) - (x->row < y->row);
+}
+
+/* All maximal ones, oldest row first; *@no_more: the node has no others. One question answers both as a rule, and however long the history
+ * of a name is, no more of it is read. */
 static GPtrArray *
 read_maximal (SkIndex *self, gint64 node, gboolean *no_more, GError **error)
 {
@@ -236,16 +245,17 @@ read_maximal (SkIndex *self, gint64 node, gboolean *no_more, GError **error)
   *no_more = FALSE;
   if (statement == NULL)
     return NULL;
-  sk_bind_int (statement, 2, FEW_VERSIONS + 1);
+  sk_bind_int (statement, 2, FEW_VERSIONS);
   if (!read_list (self, statement, node, few, error))
     return NULL;
   n = few->len;
-  if (n > FEW_VERSIONS)
+  /* The maximal ones come first: when the last one is maximal, there can be more. */
+  if (n == FEW_VERSIONS && ((SkVersion *) few->pdata[n - 1])->maximal)
     return list (self, SK_SQL_VERSION_MAXIMAL, node, error);
-  for (guint i = n; i > 0; i--)
-    if (!((SkVersion *) few->pdata[i - 1])->maximal)
-      g_ptr_array_remove_index (few, i - 1);
-  *no_more = few->len == n;
+  while (few->len > 0 && !((SkVersion *) few->pdata[few->len - 1])->maximal)
+    g_ptr_array_set_size (few, (gint) few->len - 1);
+  g_ptr_array_sort (few, compare_rows);
+  *no_more = few->len == n && n < FEW_VERSIONS;
   return g_steal_pointer (&few);
 }
 
@@ -269,12 +279,20 @@ node_with_versions (SkIndex *self, gint64 node, GError **error)
   return cached;
 }
 
-static GPtrArray *
-list_maximal (SkIndex *self, gint64 node, GError **error)
+const GPtrArray *
+sk_index_peek_maximal (SkIndex *self, gint64 node, GError **error)
 {
   const SkCachedNode *cached = node_with_versions (self, node, error);
 
-  return cached != NULL ? copy_versions (cached->versions) : NULL;
+  return cached != NULL ? cached->versions : NULL;
+}
+
+static GPtrArray *
+list_maximal (SkIndex *self, gint64 node, GError **error)
+{
+  const GPtrArray *versions = sk_index_peek_maximal (self, node, error);
+
+  return versions != NULL ? copy_versions (versions) : NULL;
 }
 
 GPtrArray *
@@ -297,6 +315,12 @@ may_have_virtuals (SkIndex *self, GError **error)
     return TRUE;
   self->virtuals = row != 0 ? SK_VIRTUALS_SOME : SK_VIRTUALS_NONE;
   return row != 0;
+}
+
+gboolean
+sk_index_may_have_virtuals (SkIndex *self)
+{
+  return may_have_virtuals (self, NULL);
 }
 
 GPtrArray *
@@ -336,24 +360,48 @@ sk_index_version_of (SkIndex *self, gint64 node, gint64 row, GError **error)
 
 /* --- finding --- */
 
-/* @vector NULL: any. */
+/* 0: no version has it; negative on error. */
 static gint64
-find (SkIndex *self, SkSql id, gint64 node, GBytes *vector, const SkHash *content, GError **error)
+row_of_content (SkIndex *self, const SkHash *content, GError **error)
 {
-  g_autoptr(SkStatement) statement = NULL;
-  gint64 content_row = sk_index_content_find (self, content, error), row = 0;
+  g_autoptr(GError) why = NULL;
+  gint64 row = sk_index_content_find (self, content, &why);
 
-  if (content_row == 0)
-    return 0;
-  statement = sk_sql (self, id, error);
+  if (why == NULL)
+    return row;
+  g_propagate_error (error, g_steal_pointer (&why));
+  return -1;
+}
+
+/* With @vector. */
+static gint64
+find_same (SkIndex *self, gint64 node, gint64 content, const SkVector *vector, GError **error)
+{
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_VERSION_FIND, error);
+  g_autoptr(GBytes) encoded = sk_vector_encode (vector);
+  gint64 row = -1;
+
   if (statement == NULL)
-    return 0;
+    return -1;
   sk_bind_int (statement, 1, node);
-  sk_bind_int (statement, 2, content_row);
-  if (vector != NULL)
-    sk_bind_bytes (statement, 3, vector);
-  sk_read_int (self, statement, 0, &row, error);
-  return row;
+  sk_bind_int (statement, 2, content);
+  sk_bind_bytes (statement, 3, encoded);
+  return sk_read_int (self, statement, 0, &row, error) ? row : -1;
+}
+
+/* With any vector. */
+static gint64
+find_newest (SkIndex *self, gint64 node, gint64 content, gboolean maximal, GError **error)
+{
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_VERSION_WITH_CONTENT, error);
+  gint64 row = -1;
+
+  if (statement == NULL)
+    return -1;
+  sk_bind_int (statement, 1, node);
+  sk_bind_int (statement, 2, content);
+  sk_bind_int (statement, 3, maximal != 0);
+  return sk_read_int (self, statement, 0, &row, error) ? row : -1;
 }
 
 /* Among what is in memory, newest first; 0 when it is not there. *@no_more: it is nowhere else either. @vector NULL: any. */
@@ -381,22 +429,28 @@ gint64
 sk_index_version_find (SkIndex *self, gint64 node, const SkVector *vector, const SkHash *content, GError **error)
 {
   gboolean no_more;
-  gint64 row = find_cached (self, node, vector, content, &no_more);
-  g_autoptr(GBytes) encoded = NULL;
+  gint64 row = find_cached (self, node, vector, content, &no_more), content_row;
 
   if (row != 0 || no_more)
     return row;
-  encoded = sk_vector_encode (vector);
-  return find (self, SK_SQL_VERSION_FIND, node, encoded, content, error);
+  content_row = row_of_content (self, content, error);
+  return content_row > 0 ? find_same (self, node, content_row, vector, error) : content_row;
 }
 
 gint64
 sk_index_version_with_content (SkIndex *self, gint64 node, const SkHash *content, GError **error)
 {
   gboolean no_more;
-  gint64 row = find_cached (self, node, NULL, content, &no_more);
+  gint64 row = find_cached (self, node, NULL, content, &no_more), content_row, old, new;
 
-  return row != 0 || no_more ? row : find (self, SK_SQL_VERSION_WITH_CONTENT, node, NULL, content, error);
+  if (row != 0 || no_more)
+    return row;
+  content_row = row_of_content (self, content, error);
+  if (content_row <= 0)
+    return content_row;
+  old = find_newest (self, node, content_row, FALSE, error);
+  new = old >= 0 ? find_newest (self, node, content_row, TRUE, error) : -1;
+  return new >= 0 ? MAX (old, new) : -1;
 }
 
 /* --- changing --- */

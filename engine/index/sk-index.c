@@ -35,13 +35,29 @@ static const char pragmas_to_write[] =
   "PRAGMA synchronous = FULL;"
   "PRAGMA wal_autocheckpoint = " G_STRINGIFY (CHECKPOINT_PAGES) ";";
 
+/* Nobody asks SQLite how much memory it takes, and counting it costs a lock for every piece. */
+static void
+leave_memory_uncounted (void)
+{
+  static gsize once = 0;
+
+  if (!g_once_init_enter (&once))
+    return;
+  /* Refused, without harm, when another part of the program has used SQLite before. */
+  sqlite3_config (SQLITE_CONFIG_MEMSTATUS, 0);
+  g_once_init_leave (&once, 1);
+}
+
 static sqlite3 *
 connect (const char *path, const char *name, GError **error)
 {
   /* SQLite takes a name that begins with "file:" for an address. */
   g_autofree char *plain = g_path_is_absolute (path) ? g_strdup (path) : g_strconcat ("./", path, NULL);
   sqlite3 *db = NULL;
-  int rc = sqlite3_open_v2 (plain, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
+  int rc;
+
+  leave_memory_uncounted ();
+  rc = sqlite3_open_v2 (plain, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
 
   if (rc == SQLITE_OK)
     rc = sqlite3_db_config (db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);

@@ -153,9 +153,13 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkVersion, sk_version_free)
 gint64 sk_index_version_add (SkIndex *self, gint64 node, const SkEntry *entry, gboolean is_virtual, gint64 origin,
                              const SkId *log_writer, guint64 log_seq, GError **error);
 GPtrArray *sk_index_versions (SkIndex *self, gint64 node, gboolean only_maximal, GError **error);      /* of SkVersion */
+/* The maximal ones as they are in memory, oldest row first: not owned, and gone with the next call about any version or node. */
+const GPtrArray *sk_index_peek_maximal (SkIndex *self, gint64 node, GError **error);
 SkVersion *sk_index_version (SkIndex *self, gint64 row, GError **error);
 /* The same where the maximal versions of @node will be asked for as well: they are read at once. */
 SkVersion *sk_index_version_of (SkIndex *self, gint64 node, gint64 row, GError **error);
+/* FALSE: the vault has no virtual version. TRUE also when that cannot be found out. */
+gboolean sk_index_may_have_virtuals (SkIndex *self);
 /* Virtual versions whose origin is a version of @node. */
 GPtrArray *sk_index_virtuals_of (SkIndex *self, gint64 node, GError **error);
 gboolean sk_index_version_set_maximal (SkIndex *self, gint64 row, gboolean maximal, GError **error);
@@ -166,9 +170,9 @@ gboolean sk_index_version_remove (SkIndex *self, gint64 row, GError **error);
 gboolean sk_index_version_set_meta (SkIndex *self, gint64 row, guint64 lamport, const SkId *writer, guint32 mode, gint64 mtime, GError **error);
 /* Forgets versions that were replaced and are older than @before_wall (by their writers' clocks), except what lies on this disk. */
 gboolean sk_index_versions_expire (SkIndex *self, gint64 before_wall, guint64 *removed, GError **error);
-/* Version of @node with the same writer+counter stamp (equal vector) and content, or 0. */
+/* Version of @node with the same writer+counter stamp (equal vector) and content, or 0; negative on error. */
 gint64 sk_index_version_find (SkIndex *self, gint64 node, const SkVector *vector, const SkHash *content, GError **error);
-/* Any version of @node with this content, newest first, or 0. */
+/* Any version of @node with this content, newest first, or 0; negative on error. */
 gint64 sk_index_version_with_content (SkIndex *self, gint64 node, const SkHash *content, GError **error);
 
 /* --- contents and chunks --- */

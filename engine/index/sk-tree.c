@@ -44,30 +44,58 @@ sk_tree_flush (SkTree *self, GError **error)
          && sk_index_set_u64 (self->index, "counter", self->counter, error);
 }
 
-/* Puts @entry into the set of maximal versions of @node. *@added: it was not known yet. */
+/* Puts @entry, which is not known, into the set of maximal versions of @node. */
 gboolean
 sk_tree_insert (SkTree *self, gint64 node, const SkEntry *entry, gboolean is_virtual, gint64 origin, const SkId *log_writer,
                 guint64 log_seq, gint64 *row, GError **error)
 {
-  g_autoptr(GPtrArray) versions = sk_index_versions (self->index, node, TRUE, error);
+  const GPtrArray *versions = sk_index_peek_maximal (self->index, node, error);
+  g_autoptr(GArray) replaced = NULL;
   gboolean dominated = FALSE;
 
   if (versions == NULL)
     return FALSE;
   for (guint i = 0; i < versions->len; i++)
     {
-      SkVersion *v = versions->pdata[i];
+      const SkVersion *v = versions->pdata[i];
       SkOrder order = sk_vector_compare (entry->vector, v->entry->vector);
 
-      if (order == SK_ORDER_BEFORE)
-        dominated = TRUE;
-      else if (order == SK_ORDER_AFTER && !sk_index_version_set_maximal (self->index, v->row, FALSE, error))
-        return FALSE;
+      dominated |= order == SK_ORDER_BEFORE;
+      if (order != SK_ORDER_AFTER)
+        continue;
+      if (replaced == NULL)
+        replaced = g_array_new (FALSE, FALSE, sizeof (gint64));
+      g_array_append_val (replaced, v->row);
     }
+  for (guint i = 0; replaced != NULL && i < replaced->len; i++)
+    if (!sk_index_version_set_maximal (self->index, g_array_index (replaced, gint64, i), FALSE, error))
+      return FALSE;
   *row = sk_index_version_add (self->index, node, entry, is_virtual, origin, log_writer, log_seq, error);
   if (*row == 0)
     return FALSE;
   return !dominated || sk_index_version_set_maximal (self->index, *row, FALSE, error);
+}
+
+/* The row of @entry when it is a version of @node already, else 0; negative on error. A version that is known is maximal or older than one
+ * that is: what is newer than all of them, or concurrent to them, need not be looked for in the history of the name. */
+static gint64
+find_known (SkTree *self, gint64 node, const SkEntry *entry, GError **error)
+{
+  const GPtrArray *versions = sk_index_peek_maximal (self->index, node, error);
+  gboolean may_be = FALSE;
+
+  if (versions == NULL)
+    return -1;
+  for (guint i = 0; i < versions->len && !may_be; i++)
+    {
+      SkOrder order = sk_vector_compare (entry->vector, ((SkVersion *) versions->pdata[i])->entry->vector);
+
+      may_be = order == SK_ORDER_BEFORE || order == SK_ORDER_EQUAL;
+    }
+  /* Without any, what there was has been taken away, and what it had replaced may still be there. */
+  if (!may_be && versions->len > 0)
+    return 0;
+  return sk_index_version_find (self->index, node, entry->vector, &entry->content, error);
 }
 
 /* An entry with the same vector and content is the same version: only its metadata stamp and its place in a log can be news. */
@@ -115,7 +143,7 @@ sk_tree_apply (SkTree *self, const SkEntry *entry, const SkId *log_writer, guint
   if (!sk_tree_note_mode (self, node, entry, error))
     return FALSE;
 
-  known = sk_index_version_find (self->index, node, entry->vector, &entry->content, error);
+  known = find_known (self, node, entry, error);
   if (known < 0)
     return FALSE;
   if (known > 0)
@@ -128,32 +156,29 @@ sk_tree_apply (SkTree *self, const SkEntry *entry, const SkId *log_writer, guint
   return sk_tree_lift (self, folder, entry, error) && sk_tree_recompute (self, node, error);
 }
 
+/* What the node's versions come to: who is visible, the target, and the row and vector of the winner (NULL when there is none). */
+typedef struct { SkVisible visible; SkTarget target; gint64 winner; SkVector *vector; } Outcome;
+
 /* Same bytes on disk as the target wants: then the base also stands for the target's history (equal contents join). */
 static gboolean
-join_base (SkTree *self, gint64 node_row, const SkVersion *winner, GError **error)
+join_base (SkTree *self, const SkNode *node, const Outcome *out, GError **error)
 {
-  g_autoptr(SkNode) node = sk_index_node_by_row (self->index, node_row, error);
+  const SkBase *base = &node->base;
   g_autoptr(SkVector) joined = NULL;
-  gboolean ok;
+  SkBase now = *base;
 
-  if (node == NULL)
-    return FALSE;
-  if (node->base.kind == SK_KIND_NONE || node->base.kind != node->target.kind || node->base.content != node->target.content)
+  if (out->vector == NULL || base->kind == SK_KIND_NONE || base->kind != out->target.kind || base->content != out->target.content)
     return TRUE;
-  joined = node->base.vector != NULL ? sk_vector_join (node->base.vector, winner->entry->vector)
-                                     : sk_vector_ref (winner->entry->vector);
-  if (node->base.version == winner->row && node->base.vector != NULL
-      && sk_vector_compare (joined, node->base.vector) == SK_ORDER_EQUAL)
+  joined = base->vector != NULL ? sk_vector_join (base->vector, out->vector) : sk_vector_ref (out->vector);
+  if (base->version == out->winner && base->vector != NULL && sk_vector_compare (joined, base->vector) == SK_ORDER_EQUAL)
     return TRUE;
-  node->base.version = winner->row;
-  sk_vector_unref (node->base.vector);
-  node->base.vector = g_steal_pointer (&joined);
-  ok = sk_index_set_base (self->index, node_row, &node->base, error);
-  return ok;
+  now.version = out->winner;
+  now.vector = joined;
+  return sk_index_set_base (self->index, node->row, &now, error);
 }
 
 static void
-target_from (const SkVisible *visible, GPtrArray *versions, const SkNode *node, SkTarget *out)
+target_from (const SkVisible *visible, const GPtrArray *versions, const SkNode *node, SkTarget *out)
 {
   const SkVersion *winner = visible->winner >= 0 ? versions->pdata[visible->winner] : NULL;
   const SkModeStamp *stamp = NULL;
@@ -204,9 +229,10 @@ withdraw_copy (SkTree *self, const SkVersion *copy, guint depth, GError **error)
 
 /* Losers live on as virtual versions of the path of their conflict copy; what is no loser any more takes its copy along. */
 static gboolean
-sync_copies (SkTree *self, const SkNode *node, const SkVisible *visible, GPtrArray *versions, guint depth, GError **error)
+sync_copies (SkTree *self, const SkNode *node, const SkVisible *visible, guint depth, GError **error)
 {
-  g_autoptr(GPtrArray) existing = sk_index_virtuals_of (self->index, node->row, error);
+  g_autoptr(GPtrArray) versions = sk_index_versions (self->index, node->row, TRUE, error);
+  g_autoptr(GPtrArray) existing = versions != NULL ? sk_index_virtuals_of (self->index, node->row, error) : NULL;
   g_autoptr(GHashTable) wanted = g_hash_table_new (g_int64_hash, g_int64_equal);
 
   if (existing == NULL)
@@ -271,36 +297,47 @@ swap_winner (SkTree *self, SkEntry **entries, SkVisible *visible)
 }
 
 static gboolean
-recompute_at (SkTree *self, gint64 node_row, guint depth, GError **error)
+work_out (SkTree *self, const SkNode *node, Outcome *out, GError **error)
 {
-  g_autoptr(SkNode) node = sk_index_node_by_row (self->index, node_row, error);
-  g_autoptr(GPtrArray) versions = NULL;
+  const GPtrArray *versions = sk_index_peek_maximal (self->index, node->row, error);
   g_autofree SkEntry **entries = NULL;
-  SkVisible visible;
-  SkTarget target;
-  gboolean was_live, is_live;
 
-  if (node == NULL)
-    return FALSE;
-  versions = sk_index_versions (self->index, node_row, TRUE, error);
   if (versions == NULL)
     return FALSE;
   entries = g_new0 (SkEntry *, versions->len + 1);
   for (guint i = 0; i < versions->len; i++)
     entries[i] = ((SkVersion *) versions->pdata[i])->entry;
-  sk_merge_visible (entries, versions->len, node->live_children > 0, &visible);
+  sk_merge_visible (entries, versions->len, node->live_children > 0, &out->visible);
   if (sk_test_mistake ("swapped-winner"))
-    swap_winner (self, entries, &visible);
-  target_from (&visible, versions, node, &target);
+    swap_winner (self, entries, &out->visible);
+  target_from (&out->visible, versions, node, &out->target);
+  if (out->visible.winner < 0)
+    return TRUE;
+  out->winner = ((SkVersion *) versions->pdata[out->visible.winner])->row;
+  out->vector = sk_vector_ref (entries[out->visible.winner]->vector);
+  return TRUE;
+}
 
-  was_live = node->target.kind != SK_KIND_NONE;
-  is_live = target.kind != SK_KIND_NONE;
-  if (!target_equal (&target, &node->target) && !sk_index_set_target (self->index, node_row, &target, error))
+static gboolean
+recompute_at (SkTree *self, gint64 node_row, guint depth, GError **error)
+{
+  g_autoptr(SkNode) node = sk_index_node_by_row (self->index, node_row, error);
+  Outcome out = { 0 };
+  g_autoptr(SkVector) vector = NULL;
+  gboolean was_live, is_live;
+
+  if (node == NULL || !work_out (self, node, &out, error))
     return FALSE;
-  if (visible.winner >= 0 && !join_base (self, node_row, versions->pdata[visible.winner], error))
+  vector = out.vector;
+  was_live = node->target.kind != SK_KIND_NONE;
+  is_live = out.target.kind != SK_KIND_NONE;
+  if (!target_equal (&out.target, &node->target) && !sk_index_set_target (self->index, node_row, &out.target, error))
+    return FALSE;
+  if (!join_base (self, node, &out, error))
     return FALSE;
   /* Deeper than honest conflicts nest, copies are not made: the entries stay in the set. */
-  if (depth < SK_TREE_DEPTH_MAX && !sync_copies (self, node, &visible, versions, depth, error))
+  if (depth < SK_TREE_DEPTH_MAX && (out.visible.n_losers > 0 || sk_index_may_have_virtuals (self->index))
+      && !sync_copies (self, node, &out.visible, depth, error))
     return FALSE;
   if (was_live == is_live || node->parent == 0)
     return TRUE;
