@@ -104,5 +104,7 @@ void sk_down_dirs_check (SkDown *self, SkFlowFolder *folder, GPtrArray *items);
 guint sk_down_carry_out (SkDown *self, SkFlowFolder *folder, GPtrArray *plan);
 /* Iterates the down thread's context until nothing is outstanding. */
 void sk_down_wait (SkDown *self);
+/* The same until *@left, which completions count down, is 0. */
+void sk_down_wait_for (SkDown *self, const guint *left);
 /* Runs @run on the disk pool, waits through sk_down_wait. */
 void sk_down_spawn (SkDown *self, SkPool *pool, SkFunc run, SkFunc done, gpointer data, GDestroyNotify free_data);

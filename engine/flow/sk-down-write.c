@@ -15,6 +15,7 @@ typedef struct
   GPtrArray *items;              /* SkDownItem */
   GPtrArray *dirs;               /* opened for this step, see sk-down-dirs.c; may be NULL */
   guint done;
+  guint *left;                   /* jobs of its part that have not ended */
 } Step;
 
 static void
@@ -300,14 +301,14 @@ report_failure (SkDown *self, SkFlowFolder *folder, SkDownItem *item)
   g_ptr_array_add (self->result->failed, failure);
 }
 
+/* What the disk jobs placed is made durable and noted. */
 static guint
-end_step (SkDown *self, SkFlowFolder *folder, GPtrArray *items, GPtrArray *dirs)
+note_items (SkDown *self, SkFlowFolder *folder, GPtrArray *items, GPtrArray *dirs)
 {
   Step step = { .down = self, .folder = folder, .items = items, .dirs = dirs };
   g_autoptr(GError) error = NULL;
 
   sk_test_stage ("write");
-  sk_down_dirs_shut (self, folder, dirs);
   if (!sk_root_barrier (folder->root, &error) || !sk_session_transact (self->session, commit_items, &step, &error))
     {
       g_message ("“%s”: %s", folder->name, error->message);
@@ -326,9 +327,22 @@ end_step (SkDown *self, SkFlowFolder *folder, GPtrArray *items, GPtrArray *dirs)
       report_failure (self, folder, items->pdata[i]);
     }
   sk_session_touch_report (self->session);
+  return step.done;
+}
+
+/* From here to end_step, and to nothing in between, others see that things are being placed. */
+static GPtrArray *
+begin_step (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
+{
+  g_atomic_int_inc (&self->steps);
+  return sk_down_dirs_open (self, folder, items);
+}
+
+static void
+end_step (SkDown *self)
+{
   g_atomic_int_inc (&self->steps);
   sk_up_step_done (self->session->up);
-  return step.done;
 }
 
 /* @items in this order, in one job. */
@@ -337,14 +351,17 @@ run_in_order (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
 {
   Step step = { .down = self, .folder = folder, .items = items };
   g_autoptr(GPtrArray) dirs = NULL;
+  guint done;
 
   if (items->len == 0)
     return 0;
-  g_atomic_int_inc (&self->steps);
-  dirs = sk_down_dirs_open (self, folder, items);
+  dirs = begin_step (self, folder, items);
   sk_down_spawn (self, self->session->disk, run_step, NULL, &step, NULL);
   sk_down_wait (self);
-  return end_step (self, folder, items, dirs);
+  sk_down_dirs_shut (self, folder, dirs);
+  done = note_items (self, folder, items, dirs);
+  end_step (self);
+  return done;
 }
 
 static void
@@ -356,30 +373,55 @@ step_free (gpointer data)
   g_free (step);
 }
 
-/* @items in any order, spread over the disk pool. */
+static void
+step_done (gpointer data)
+{
+  --*((Step *) data)->left;
+}
+
+static GPtrArray *
+part_of (GPtrArray *items, guint at, guint len)
+{
+  GPtrArray *part = g_ptr_array_new ();
+
+  for (guint i = at; i < items->len && i < at + len; i++)
+    g_ptr_array_add (part, items->pdata[i]);
+  return part;
+}
+
+/* @items in any order, spread over the disk pool. What is placed is noted in parts, while the pool goes on with the next one. */
 static guint
 run_spread (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
 {
-  const guint slice = 128;
+  const guint slice = SK_DOWN_COMMIT / 8;
+  const guint n_parts = (items->len + SK_DOWN_COMMIT - 1) / SK_DOWN_COMMIT;
+  g_autofree guint *left = g_new0 (guint, n_parts);          /* jobs of each part */
   g_autoptr(GPtrArray) dirs = NULL;
+  guint done = 0;
 
   if (items->len == 0)
     return 0;
-  g_atomic_int_inc (&self->steps);
-  dirs = sk_down_dirs_open (self, folder, items);
+  dirs = begin_step (self, folder, items);
   for (guint at = 0; at < items->len; at += slice)
     {
       Step *step = g_new0 (Step, 1);
 
-      step->down = self;
-      step->folder = folder;
-      step->items = g_ptr_array_new ();
-      for (guint i = at; i < items->len && i < at + slice; i++)
-        g_ptr_array_add (step->items, items->pdata[i]);
-      sk_down_spawn (self, self->session->disk, run_step, NULL, step, step_free);
+      *step = (Step) { .down = self, .folder = folder, .items = part_of (items, at, slice), .left = &left[at / SK_DOWN_COMMIT] };
+      ++*step->left;
+      sk_down_spawn (self, self->session->disk, run_step, step_done, step, step_free);
     }
-  sk_down_wait (self);
-  return end_step (self, folder, items, dirs);
+  for (guint part = 0; part < n_parts; part++)
+    {
+      g_autoptr(GPtrArray) placed = part_of (items, part * SK_DOWN_COMMIT, SK_DOWN_COMMIT);
+      gboolean is_last = part + 1 == n_parts;
+
+      sk_down_wait_for (self, &left[part]);
+      if (is_last)
+        sk_down_dirs_shut (self, folder, dirs);
+      done += note_items (self, folder, placed, is_last ? dirs : NULL);
+    }
+  end_step (self);
+  return done;
 }
 
 static gboolean
@@ -553,7 +595,7 @@ sk_down_carry_out (SkDown *self, SkFlowFolder *folder, GPtrArray *plan)
   g_ptr_array_sort (stages.dir_modes, by_path_backwards);
   g_ptr_array_sort (stages.files, by_size);
   done += run_in_order (self, folder, stages.dirs);
-  done += run_in_order (self, folder, stages.moves);
+  done += run_spread (self, folder, stages.moves);
   done += write_files (self, folder, stages.files);
   done += run_spread (self, folder, stages.links);
   done += run_in_order (self, folder, stages.removals);

@@ -38,10 +38,16 @@ sk_down_result_clear (SkDownResult *self)
 }
 
 void
+sk_down_wait_for (SkDown *self, const guint *left)
+{
+  while (*left > 0)
+    g_main_context_iteration (self->jobs, TRUE);
+}
+
+void
 sk_down_wait (SkDown *self)
 {
-  while (self->outstanding > 0)
-    g_main_context_iteration (self->jobs, TRUE);
+  sk_down_wait_for (self, &self->outstanding);
 }
 
 typedef struct

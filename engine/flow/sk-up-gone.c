@@ -9,6 +9,7 @@
 /* So many more than he was asked about are still what the person said yes to. */
 #define MORE_THAN_ASKED 10u
 
+#define HOLDERS_MAX 64u         /* names of one content that are looked at */
 #define RECENT_MAX 256u
 /* What one pass published of losses. Kept in the database, so that a program that is started for every pass counts as one that goes on. */
 typedef struct { gint64 wall; guint64 removed, replaced, bytes; } Recent;
@@ -128,24 +129,6 @@ typedef struct
   SkRootNumbers numbers;
 } GoneCall;
 
-/* The content stands under another name of this folder that is not missing itself. */
-static gboolean
-is_elsewhere (SkSession *session, const SkFound *found, GHashTable *missing, gboolean *elsewhere, GError **error)
-{
-  g_autoptr(GPtrArray) holders = sk_index_nodes_by_content (session->index, found->base_content, 64, error);
-
-  *elsewhere = FALSE;
-  if (holders == NULL)
-    return FALSE;
-  for (guint i = 0; i < holders->len && !*elsewhere; i++)
-    {
-      SkNode *holder = holders->pdata[i];
-
-      *elsewhere = holder->folder == found->folder && holder->base.kind == SK_KIND_FILE && !g_hash_table_contains (missing, &holder->row);
-    }
-  return TRUE;
-}
-
 static void
 count_suspects (GoneCall *call)
 {
@@ -181,7 +164,8 @@ count_gone (SkSession *session, gpointer data, GError **error)
 
       if (found->base_kind != SK_KIND_FILE)
         continue;
-      if (!is_elsewhere (session, found, missing, &found->moved_away, error))
+      /* Under another name of this folder, that is not missing itself. */
+      if (!sk_index_content_is_elsewhere (session->index, found->folder, found->base_content, missing, HOLDERS_MAX, &found->moved_away, error))
         return FALSE;
       if (found->moved_away)
         continue;

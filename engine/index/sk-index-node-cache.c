@@ -119,8 +119,9 @@ bind_sides (SkStatement *statement, const SkBase *base, const SkTarget *target, 
 }
 
 static gboolean
-store (SkIndex *self, const SkNode *node, gboolean is_new, GError **error)
+store (SkIndex *self, const SkCachedNode *cached, GError **error)
 {
+  const SkNode *node = &cached->node;
   g_autoptr(GBytes) vector = node->base.vector != NULL ? sk_vector_encode (node->base.vector) : NULL;
   g_auto(SkWriter) stamps = { 0 };
   g_autoptr(SkStatement) statement = NULL;
@@ -128,10 +129,10 @@ store (SkIndex *self, const SkNode *node, gboolean is_new, GError **error)
   sk_writer_init (&stamps);
   if (!encode_stamps (self, node, &stamps, error))
     return FALSE;
-  statement = sk_sql (self, is_new ? SK_SQL_NODE_ADD : SK_SQL_NODE_STORE, error);
+  statement = sk_sql (self, cached->is_new ? SK_SQL_NODE_ADD : cached->base_changed ? SK_SQL_NODE_STORE : SK_SQL_NODE_STORE_TARGET, error);
   if (statement == NULL)
     return FALSE;
-  if (is_new)
+  if (cached->is_new)
     {
       sk_bind_int (statement, 27, node->folder);
       sk_bind_int (statement, 28, parent_of (node));
@@ -157,9 +158,9 @@ sk_node_cache_flush (SkIndex *self, GError **error)
     {
       SkCachedNode *cached = changed->pdata[i];
 
-      if (!store (self, &cached->node, cached->is_new, error))
+      if (!store (self, cached, error))
         return FALSE;
-      cached->changed = cached->is_new = FALSE;
+      cached->changed = cached->is_new = cached->base_changed = FALSE;
     }
   g_ptr_array_set_size (changed, 0);
   g_hash_table_remove_all (self->nodes->fresh);

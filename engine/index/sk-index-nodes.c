@@ -404,6 +404,27 @@ sk_index_nodes_by_content (SkIndex *self, gint64 content, guint limit, GError **
   return list (self, SK_SQL_NODE_CONTENT, content, limit, 0, error);
 }
 
+gboolean
+sk_index_content_is_elsewhere (SkIndex *self, gint64 folder, gint64 content, GHashTable *except, guint limit, gboolean *elsewhere,
+                               GError **error)
+{
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_NODE_CONTENT_ROWS, error);
+  SkStep step = SK_STEP_DONE;
+
+  *elsewhere = FALSE;
+  if (statement == NULL)
+    return FALSE;
+  sk_bind_int (statement, 1, content);
+  sk_bind_int (statement, 2, limit);
+  while (!*elsewhere && (step = sk_step (self, statement, error)) == SK_STEP_ROW)
+    {
+      gint64 row = sk_col_int (statement, 0);
+
+      *elsewhere = sk_col_int (statement, 1) == folder && sk_col_int (statement, 2) == SK_KIND_FILE && !g_hash_table_contains (except, &row);
+    }
+  return step != SK_STEP_ERROR;
+}
+
 GArray *
 sk_index_node_rows (SkIndex *self, gint64 after_row, guint limit, GError **error)
 {

@@ -144,6 +144,7 @@ typedef struct
   SkNode node;
   gboolean changed;              /* not written yet */
   gboolean is_new;               /* not in the table at all */
+  gboolean base_changed;         /* of what is not written: the base as well */
   GPtrArray *versions;           /* SkVersion, the maximal ones; NULL: not read yet */
   gboolean no_more_versions;     /* the node is so new that it has no others */
 } SkCachedNode;

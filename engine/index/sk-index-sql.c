@@ -131,7 +131,7 @@ sk_index_keep_error (SkIndex *self, GError *error)
 static gboolean
 sees_nodes (SkSql id)
 {
-  static const SkSql by_row[] = { SK_SQL_NODE_GET, SK_SQL_NODE_FIND, SK_SQL_NODE_ADD, SK_SQL_NODE_STORE };
+  static const SkSql by_row[] = { SK_SQL_NODE_GET, SK_SQL_NODE_FIND, SK_SQL_NODE_ADD, SK_SQL_NODE_STORE, SK_SQL_NODE_STORE_TARGET };
 
   for (guint i = 0; i < G_N_ELEMENTS (by_row); i++)
     if (id == by_row[i])

@@ -64,6 +64,7 @@ SK_STATEMENT (NODE_DIRTY_GONE, "SELECT " SK_NODE_COLUMNS " FROM node WHERE dirty
 SK_STATEMENT (NODE_HELD, "SELECT " SK_NODE_COLUMNS " FROM node WHERE hold <> 0 AND folder = ?1 AND (hold & ?2) <> 0 ORDER BY row LIMIT ?3")
 SK_STATEMENT (NODE_INODE, "SELECT " SK_NODE_COLUMNS " FROM node WHERE base_kind <> 0 AND folder = ?1 AND base_ino = ?2")
 SK_STATEMENT (NODE_CONTENT, "SELECT " SK_NODE_COLUMNS " FROM node WHERE base_content <> 0 AND base_content = ?1 ORDER BY row LIMIT ?2")
+SK_STATEMENT (NODE_CONTENT_ROWS, "SELECT row, folder, base_kind FROM node WHERE base_content <> 0 AND base_content = ?1 ORDER BY row LIMIT ?2")
 SK_STATEMENT (NODE_CONTENT_ANY, "SELECT row FROM node WHERE base_content <> 0 AND base_content = ?1 LIMIT 1")
 SK_STATEMENT (NODE_LAST, "SELECT max (row) FROM node")
 SK_STATEMENT (NODE_ADD, "INSERT INTO node (row, generation, live_children, hold, dirty, mode_stamps, base_vector, base_kind, base_version, base_content, "
@@ -73,6 +74,9 @@ SK_STATEMENT (NODE_ADD, "INSERT INTO node (row, generation, live_children, hold,
 SK_STATEMENT (NODE_STORE, "UPDATE node SET generation = ?2, live_children = ?3, hold = ?4, dirty = ?5, mode_stamps = ?6, base_vector = ?7, base_kind = ?8, "
               "base_version = ?9, base_content = ?10, base_mode = ?11, base_mtime = ?12, base_size = ?13, base_ino = ?14, base_dev = ?15, "
               "base_stat_mtime = ?16, base_ctime = ?17, base_btime = ?18, base_mount_root = ?19, base_unproven = ?20, target_kind = ?21, "
+              "target_version = ?22, target_content = ?23, target_size = ?24, target_mode = ?25, target_mtime = ?26 WHERE row = ?1")
+/* The same where the base stays as it is, with the same numbers: the indices over the base are left alone. */
+SK_STATEMENT (NODE_STORE_TARGET, "UPDATE node SET generation = ?2, live_children = ?3, hold = ?4, dirty = ?5, mode_stamps = ?6, target_kind = ?21, "
               "target_version = ?22, target_content = ?23, target_size = ?24, target_mode = ?25, target_mtime = ?26 WHERE row = ?1")
 SK_STATEMENT (NODE_FORGET_BASES, "UPDATE node SET generation = (generation + 1) & 4294967295, "
               "dirty = sk_differs (0, 0, 0, 0, target_kind, target_content, target_mode, target_mtime), "

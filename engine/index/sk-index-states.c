@@ -165,6 +165,7 @@ sk_index_set_base (SkIndex *self, gint64 row, const SkBase *base, GError **error
   cached->node.base.vector = base->vector != NULL ? sk_vector_ref (base->vector) : NULL;
   g_clear_pointer (&before.base.vector, sk_vector_unref);
   sk_cached_node_changed (self, cached);
+  cached->base_changed = TRUE;
   cached->node.generation++;
   cached->node.dirty = is_dirty (&cached->node);
   recount (self, &before, &cached->node);

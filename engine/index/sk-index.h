@@ -133,6 +133,9 @@ GPtrArray *sk_index_dirty_part (SkIndex *self, gint64 folder, gboolean gone, gin
 GPtrArray *sk_index_held (SkIndex *self, gint64 folder, guint32 mask, guint limit, GError **error);
 GPtrArray *sk_index_nodes_by_inode (SkIndex *self, gint64 folder, guint64 ino, GError **error);
 GPtrArray *sk_index_nodes_by_content (SkIndex *self, gint64 content, guint limit, GError **error);
+/* *@elsewhere: a file of the folder whose row (gint64*) is not in @except has this base content. At most @limit nodes are looked at. */
+gboolean sk_index_content_is_elsewhere (SkIndex *self, gint64 folder, gint64 content, GHashTable *except, guint limit, gboolean *elsewhere,
+                                        GError **error);
 typedef struct { gint64 files, dirs, links, tombstones, dirty_nodes; guint64 bytes, dirty_bytes; } SkFolderCounts;
 gboolean sk_index_folder_counts (SkIndex *self, gint64 folder, SkFolderCounts *out, GError **error);
 
