@@ -139,6 +139,13 @@ load_target (SkSession *session, SkDownItem *item, GError **error)
   if (version == NULL)
     return FALSE;
   item->entry = g_steal_pointer (&version->entry);
+  return TRUE;
+}
+
+/* What a move or other numbers do not need. */
+static gboolean
+load_chunks (SkSession *session, SkDownItem *item, GError **error)
+{
   if (item->entry->kind == SK_KIND_FILE && item->entry->chunks == NULL)
     item->entry->chunks = sk_index_content_chunks (session->index, item->node->target.content, error);
   return item->entry->kind != SK_KIND_FILE || item->entry->chunks != NULL;
@@ -193,7 +200,7 @@ plan_node (SkSession *session, Plan *plan, const SkNode *dirty, GError **error)
     return TRUE;
   if (node->base.kind == SK_KIND_NONE && !sk_down_moves_look (plan->moves, session, item, error))
     return FALSE;
-  return item->move_from != NULL || look_for_chunks (session, plan, item, error);
+  return item->move_from != NULL || (load_chunks (session, item, error) && look_for_chunks (session, plan, item, error));
 }
 
 static gboolean

@@ -11,7 +11,7 @@
 struct _SkNodeCache
 {
   GHashTable *nodes;             /* &node.row -> SkCachedNode */
-  GHashTable *fresh;             /* SkCachedNode by parent and name: those that are not in the table yet */
+  GHashTable *by_name;           /* SkCachedNode by parent and name */
   GHashTable *versions;          /* &version.row -> SkVersion, owned by the node's array */
   GPtrArray *changed;            /* SkCachedNode, not owned */
 };
@@ -57,7 +57,7 @@ sk_node_cache_new (void)
   SkNodeCache *self = g_new0 (SkNodeCache, 1);
 
   self->nodes = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, cached_free);
-  self->fresh = g_hash_table_new (name_hash, name_equal);
+  self->by_name = g_hash_table_new (name_hash, name_equal);
   self->versions = g_hash_table_new (g_int64_hash, g_int64_equal);
   self->changed = g_ptr_array_new ();
   return self;
@@ -69,7 +69,7 @@ sk_node_cache_free (SkNodeCache *self)
   if (self == NULL)
     return;
   g_ptr_array_unref (self->changed);
-  g_hash_table_unref (self->fresh);
+  g_hash_table_unref (self->by_name);
   g_hash_table_unref (self->versions);
   g_hash_table_unref (self->nodes);
   g_free (self);
@@ -79,7 +79,7 @@ void
 sk_node_cache_drop (SkNodeCache *self)
 {
   g_ptr_array_set_size (self->changed, 0);
-  g_hash_table_remove_all (self->fresh);
+  g_hash_table_remove_all (self->by_name);
   g_hash_table_remove_all (self->versions);
   g_hash_table_remove_all (self->nodes);
 }
@@ -163,7 +163,6 @@ sk_node_cache_flush (SkIndex *self, GError **error)
       cached->changed = cached->is_new = cached->base_changed = FALSE;
     }
   g_ptr_array_set_size (changed, 0);
-  g_hash_table_remove_all (self->nodes->fresh);
   return TRUE;
 }
 
@@ -186,6 +185,13 @@ make_room (SkIndex *self, GError **error)
   return TRUE;
 }
 
+static void
+put (SkNodeCache *self, SkCachedNode *cached)
+{
+  g_hash_table_insert (self->nodes, &cached->node.row, cached);
+  g_hash_table_add (self->by_name, cached);
+}
+
 SkCachedNode *
 sk_cached_node (SkIndex *self, gint64 row, GError **error)
 {
@@ -202,7 +208,7 @@ sk_cached_node (SkIndex *self, gint64 row, GError **error)
   cached = g_new0 (SkCachedNode, 1);
   cached->node = *node;
   g_free (node);                 /* what it owned moved */
-  g_hash_table_insert (self->nodes->nodes, &cached->node.row, cached);
+  put (self->nodes, cached);
   return cached;
 }
 
@@ -270,24 +276,23 @@ sk_cached_node_add (SkIndex *self, gint64 folder, gint64 parent, const char *nam
   cached->is_new = TRUE;
   cached->versions = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_version_free);
   cached->no_more_versions = TRUE;
-  g_hash_table_insert (self->nodes->nodes, &cached->node.row, cached);
-  g_hash_table_add (self->nodes->fresh, cached);
+  put (self->nodes, cached);
   sk_cached_node_changed (self, cached);
   return row;
 }
 
 gint64
-sk_cached_node_find_new (SkIndex *self, gint64 folder, gint64 parent, const char *name, gsize len)
+sk_cached_node_find (SkIndex *self, gint64 folder, gint64 parent, const char *name, gsize len)
 {
   char copy[SK_NAME_MAX + 1];
   const SkNode wanted = { .folder = folder, .parent = MAX (parent, 0), .name = copy };
   const SkCachedNode *cached;
 
-  if (g_hash_table_size (self->nodes->fresh) == 0 || len > SK_NAME_MAX)
+  if (len > SK_NAME_MAX)
     return 0;
   memcpy (copy, name, len);
   copy[len] = '\0';
-  cached = g_hash_table_lookup (self->nodes->fresh, &wanted);
+  cached = g_hash_table_lookup (self->nodes->by_name, &wanted);
   return cached != NULL ? cached->node.row : 0;
 }
 

@@ -175,7 +175,7 @@ find_child (SkIndex *self, gint64 folder, gint64 parent, const char *name, gsize
 {
   g_autoptr(SkStatement) statement = NULL;
 
-  *row = sk_cached_node_find_new (self, folder, parent, name, len);
+  *row = sk_cached_node_find (self, folder, parent, name, len);
   if (*row != 0)
     return TRUE;
   statement = sk_sql (self, SK_SQL_NODE_FIND, error);

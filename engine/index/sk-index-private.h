@@ -161,8 +161,8 @@ SkCachedNode *sk_cached_node_needed (SkIndex *self, gint64 row, GError **error);
 void sk_cached_node_changed (SkIndex *self, SkCachedNode *cached);
 /* A node that is not there yet, in a row of its own; @parent as in the column. The row, 0 on error. Inside a transaction. */
 gint64 sk_cached_node_add (SkIndex *self, gint64 folder, gint64 parent, const char *name, gsize len, GError **error);
-/* The row of a node that is not in the table yet; 0 when there is none of that name. */
-gint64 sk_cached_node_find_new (SkIndex *self, gint64 folder, gint64 parent, const char *name, gsize len);
+/* The row of a node that is in memory; 0 when there is none of that name, which can be in the table then if it is not new. */
+gint64 sk_cached_node_find (SkIndex *self, gint64 folder, gint64 parent, const char *name, gsize len);
 SkNode *sk_node_copy (const SkNode *node);
 /* Past the memory. */
 SkNode *sk_node_read_row (SkIndex *self, gint64 row, GError **error);
