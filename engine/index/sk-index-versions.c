@@ -240,22 +240,28 @@ read_maximal (SkIndex *self, gint64 node, gboolean *no_more, GError **error)
 {
   g_autoptr(GPtrArray) few = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_version_free);
   g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_VERSION_FEW, error);
-  guint n;
+  SkStep step;
 
   *no_more = FALSE;
   if (statement == NULL)
     return NULL;
+  sk_bind_int (statement, 1, node);
   sk_bind_int (statement, 2, FEW_VERSIONS);
-  if (!read_list (self, statement, node, few, error))
+  /* The maximal ones come first. */
+  while ((step = sk_step (self, statement, error)) == SK_STEP_ROW && sk_col_int (statement, COL_MAXIMAL) != 0)
+    {
+      SkVersion *version = read_version (self, statement, error);
+
+      if (version == NULL)
+        return NULL;
+      g_ptr_array_add (few, version);
+    }
+  if (step == SK_STEP_ERROR)
     return NULL;
-  n = few->len;
-  /* The maximal ones come first: when the last one is maximal, there can be more. */
-  if (n == FEW_VERSIONS && ((SkVersion *) few->pdata[n - 1])->maximal)
+  if (few->len == FEW_VERSIONS)
     return list (self, SK_SQL_VERSION_MAXIMAL, node, error);
-  while (few->len > 0 && !((SkVersion *) few->pdata[few->len - 1])->maximal)
-    g_ptr_array_set_size (few, (gint) few->len - 1);
   g_ptr_array_sort (few, compare_rows);
-  *no_more = few->len == n && n < FEW_VERSIONS;
+  *no_more = step == SK_STEP_DONE;
   return g_steal_pointer (&few);
 }
 
