@@ -148,9 +148,16 @@ sk_keyring_n_epochs (SkKeyring *self)
 }
 
 const SkId *
+sk_keyring_epoch (SkKeyring *self, guint i)
+{
+  g_assert (i < self->n_epochs);
+  return &self->secret->epochs[i].id;
+}
+
+const SkId *
 sk_keyring_current (SkKeyring *self)
 {
-  return &self->secret->epochs[self->n_epochs - 1].id;
+  return sk_keyring_epoch (self, self->n_epochs - 1);
 }
 
 gboolean

@@ -64,6 +64,8 @@ void sk_keyring_unref (SkKeyring *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkKeyring, sk_keyring_unref)
 const SkId *sk_keyring_current (SkKeyring *self);
 guint sk_keyring_n_epochs (SkKeyring *self);
+/* @i < n_epochs; the oldest first. */
+const SkId *sk_keyring_epoch (SkKeyring *self, guint i);
 gboolean sk_keyring_has_epoch (SkKeyring *self, const SkId *epoch);
 /* FALSE with SK_ERROR_UNTRUSTED when the epoch is unknown. */
 gboolean sk_keyring_get (SkKeyring *self, const SkId *epoch, SkKeyUse use, SkKey *out, GError **error);

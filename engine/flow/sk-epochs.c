@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sk-limits.h"
+#include "sk-membership.h"
 
 #define KEPT_NAME "epochs.bin"
 #define KEPT_VERSION 1
@@ -208,4 +209,152 @@ sk_epochs_settle (SkEpochs *self, SkSession *session, GError **error)
     }
   sk_up_refresh (session->up);
   return TRUE;
+}
+
+/* --- into a storage that lacks some --- */
+
+static GBytes *
+find_kept (SkSession *session, SkConfig *config, const char *name)
+{
+  g_autoptr(GBytes) bytes = sk_home_read_file (session->home, KEPT_NAME, KEPT_MAX, NULL);
+  SkId unused;
+  g_autoptr(GPtrArray) objects = parse_kept (bytes, &unused);
+
+  for (guint i = 0; i < objects->len; i++)
+    {
+      g_autofree char *its = NULL;
+      SkId epoch;
+
+      if (!sk_epoch_is_genuine (objects->pdata[i], &session->who.vault, config->members, &epoch, NULL))
+        continue;
+      its = sk_epoch_object_name (&epoch);
+      if (g_str_equal (its, name))
+        return g_bytes_ref (objects->pdata[i]);
+    }
+  return NULL;
+}
+
+/* Of another storage. *@away: one that may have it cannot be read. */
+static GBytes *
+find_elsewhere (SkSession *session, SkFlowStorage *storage, SkConfig *config, const char *name, gboolean *away, GCancellable *cancellable)
+{
+  for (guint i = 0; i < config->storages->len; i++)
+    {
+      SkFlowStorage *other = config->storages->pdata[i];
+      g_autoptr(GError) local = NULL;
+      g_autoptr(GBytes) object = NULL;
+      SkId epoch;
+
+      if (other->row == storage->row)
+        continue;
+      object = sk_store_get_sync (other->store, name, SK_SMALL_OBJECT_MAX, cancellable, &local);
+      if (object != NULL && sk_epoch_is_genuine (object, &session->who.vault, config->members, &epoch, NULL))
+        return g_steal_pointer (&object);
+      *away |= local != NULL && !g_error_matches (local, SK_ERROR, SK_ERROR_NOT_FOUND) && !g_error_matches (local, SK_ERROR, SK_ERROR_LIMIT);
+    }
+  return NULL;
+}
+
+/* Only as it was: made anew it would be boxed to those who are members today, and look as if nobody else had its keys. */
+gboolean
+sk_epochs_copy (SkSession *session, SkFlowStorage *storage, SkConfig *config, const char *name, GCancellable *cancellable, GError **error)
+{
+  gboolean away = FALSE;
+  g_autoptr(GBytes) object = find_kept (session, config, name);
+
+  if (object == NULL)
+    object = find_elsewhere (session, storage, config, name, &away, cancellable);
+  if (object != NULL)
+    return sk_store_put_sync (storage->store, name, object, SK_PUT_OVERWRITE, cancellable, error);
+  if (away)
+    return sk_fail (error, SK_ERROR_OFFLINE, "no storage that can be read now has it");
+  return sk_fail (error, SK_ERROR_NOT_FOUND, "no other storage that is attached here has it. The devices have its keys and go on; only the recovery "
+                  "phrase could not open what was written under it");
+}
+
+typedef struct
+{
+  char *key;
+  SkHash known;                  /* over the ids of the epochs that are known here */
+  gboolean done;                 /* with these the storage was looked at */
+} PushCall;
+
+/* Index thread. */
+static gboolean
+load_pushed (SkSession *session, gpointer data, GError **error)
+{
+  PushCall *call = data;
+  g_autoptr(GBytes) noted = sk_index_get (session->index, call->key);
+
+  call->done = noted != NULL && g_bytes_get_size (noted) == sizeof call->known
+               && memcmp (g_bytes_get_data (noted, NULL), &call->known, sizeof call->known) == 0;
+  return TRUE;
+}
+
+/* Index thread, in a transaction. */
+static gboolean
+store_pushed (SkSession *session, gpointer data, GError **error)
+{
+  PushCall *call = data;
+
+  return sk_index_set (session->index, call->key, &call->known, sizeof call->known, error);
+}
+
+static void
+hash_epochs (SkKeyring *keys, SkHash *out)
+{
+  g_auto(SkWriter) w = { 0 };
+
+  sk_writer_init (&w);
+  for (guint i = 0; i < sk_keyring_n_epochs (keys); i++)
+    sk_writer_id (&w, sk_keyring_epoch (keys, i));
+  sk_blake2b (w.bytes->data, w.bytes->len, out);
+}
+
+/* FALSE: the storage cannot be written. *@missed: it may be there to be put another time. */
+static gboolean
+push_one (SkSession *session, SkFlowStorage *storage, SkConfig *config, const SkId *epoch, gboolean *missed, GCancellable *cancellable, GError **error)
+{
+  g_autofree char *name = sk_epoch_object_name (epoch);
+  g_autoptr(GError) local = NULL;
+
+  if (sk_id_equal (epoch, sk_keyring_current (config->keys)))
+    return sk_membership_put_epoch (session, storage->store, cancellable, error);
+  if (sk_epochs_copy (session, storage, config, name, cancellable, &local))
+    return TRUE;
+  if (g_error_matches (local, SK_ERROR, SK_ERROR_NOT_FOUND))
+    return TRUE;
+  *missed = TRUE;
+  g_message ("“%s” is put into storage “%s” later: %s", name, storage->name, local->message);
+  return !g_cancellable_set_error_if_cancelled (cancellable, error);
+}
+
+gboolean
+sk_epochs_push (SkSession *session, SkFlowStorage *storage, SkConfig *config, GCancellable *cancellable, GError **error)
+{
+  g_autofree char *key = g_strdup_printf ("epochs-put:%" G_GINT64_FORMAT, storage->row);
+  PushCall call = { .key = key };
+  g_autoptr(GHashTable) there = g_hash_table_new (g_str_hash, g_str_equal);
+  g_autoptr(GPtrArray) items = NULL;
+  gboolean missed = FALSE;
+
+  hash_epochs (config->keys, &call.known);
+  if (!sk_session_index (session, load_pushed, &call, error))
+    return FALSE;
+  if (call.done)
+    return TRUE;
+  items = sk_store_list_sync (storage->store, "epochs/", cancellable, error);
+  if (items == NULL)
+    return FALSE;
+  for (guint i = 0; i < items->len; i++)
+    g_hash_table_add (there, ((SkStoreItem *) items->pdata[i])->name);
+  for (guint i = 0; i < sk_keyring_n_epochs (config->keys); i++)
+    {
+      const SkId *epoch = sk_keyring_epoch (config->keys, i);
+      g_autofree char *name = sk_epoch_object_name (epoch);
+
+      if (!g_hash_table_contains (there, name) && !push_one (session, storage, config, epoch, &missed, cancellable, error))
+        return FALSE;
+    }
+  return missed || sk_session_transact (session, store_pushed, &call, error);
 }

@@ -19,5 +19,11 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (SkEpochs, sk_epochs_clear)
 gboolean sk_epochs_read (SkEpochs *self, SkSession *session, SkFlowStorage *storage, gboolean *learnt, GCancellable *cancellable, GError **error);
 /* When the members are known: new things are sealed with the newest of these that is usable, and all are kept in the home. */
 gboolean sk_epochs_settle (SkEpochs *self, SkSession *session, GError **error);
+/* Puts the object @name of an older epoch into @storage, as another storage or the home has it. NOT_FOUND when nobody has it, OFFLINE when one that
+ * may have it cannot be read now. Blocking; up's thread and task threads. */
+gboolean sk_epochs_copy (SkSession *session, SkFlowStorage *storage, SkConfig *config, const char *name, GCancellable *cancellable, GError **error);
+/* Puts the objects of all epochs that @storage lacks: it was added, or attached here, after they had begun. Looks again only when there are others,
+ * or when one could not be put. Blocking; up's thread, before the head. */
+gboolean sk_epochs_push (SkSession *session, SkFlowStorage *storage, SkConfig *config, GCancellable *cancellable, GError **error);
 /* @keys and those kept in the home. When the vault is opened. (transfer full), never NULL */
 SkKeyring *sk_epochs_load (SkHome *home, const SkId *vault, SkIdentity *identity, SkKeyring *keys);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sk-mend.h"
 
+#include "sk-epochs.h"
 #include "sk-member-set.h"
 #include "sk-membership.h"
 #include "sk-snapshot-flow.h"
@@ -227,24 +228,10 @@ read_old_epoch (Mend *self, const char *name, GError **error)
   return object != NULL && sk_epoch_is_genuine (object, &self->session->who.vault, self->config->members, &epoch, error);
 }
 
-/* Only as it was: made anew it would be boxed to those who are members today, and look as if nobody else had its keys. */
 static gboolean
 copy_old_epoch (Mend *self, const char *name, GError **error)
 {
-  for (guint i = 0; i < self->config->storages->len; i++)
-    {
-      SkFlowStorage *other = self->config->storages->pdata[i];
-      g_autoptr(GBytes) object = NULL;
-      SkId epoch;
-
-      if (other->row == self->storage->row)
-        continue;
-      object = sk_store_get_sync (other->store, name, SK_SMALL_OBJECT_MAX, self->cancellable, NULL);
-      if (object != NULL && sk_epoch_is_genuine (object, &self->session->who.vault, self->config->members, &epoch, NULL))
-        return sk_store_put_sync (self->storage->store, name, object, SK_PUT_OVERWRITE, self->cancellable, error);
-    }
-  return sk_fail (error, SK_ERROR_NOT_FOUND, "no other storage that is attached here has it. The devices have its keys and go on; only the recovery "
-                  "phrase could not open what was written under it");
+  return sk_epochs_copy (self->session, self->storage, self->config, name, self->cancellable, error);
 }
 
 static gboolean

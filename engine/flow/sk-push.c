@@ -4,6 +4,7 @@
 #include "sk-rollback.h"
 #include "sk-snapshot-flow.h"
 
+#include "sk-epochs.h"
 #include "sk-membership.h"
 #include "sk-test-hooks.h"
 
@@ -219,7 +220,8 @@ sk_push_storage (SkSession *session, SkFlowStorage *storage, GCancellable *cance
   tell_behind (session, storage, push.behind);
   if (push.behind)
     return TRUE;
-  if (!push_segments (session, &push, cancellable, error) || !sk_membership_push (session, storage, config, cancellable, error)
+  if (!push_segments (session, &push, cancellable, error) || !sk_epochs_push (session, storage, config, cancellable, error)
+      || !sk_membership_push (session, storage, config, cancellable, error)
       || !sk_snapshot_write_if_due (session, storage, cancellable, error) || !sk_session_transact (session, build_head, &push, error))
     return FALSE;
   if (push.head == NULL)

@@ -197,6 +197,89 @@ test_revoked_epoch (void)
   assert_file (b, "after", "after the revocation");
 }
 
+/* Two epochs: the second began when a device was revoked. */
+static void
+write_in_two_epochs (SkGuests *guests, const char *dir)
+{
+  sk_guests_let_in (guests, 1, "second");
+  sk_guests_sync (guests, 0);
+  revoke_device (guests, 0, 1);
+  new_epoch (guests, 0);
+  sk_put_file (dir, "after", "after the revocation", -1);
+  sk_guests_sync (guests, 0);
+}
+
+static void
+add_later (SkGuests *guests, const char *place)
+{
+  g_variant_unref (sk_guests_run (guests, 0, "storage.add", "{'name': <'later'>, 'uri': <%s>}", place));
+}
+
+/* From now on the guests mean @place when they say storage. (transfer full): the place before */
+static char *
+turn_to (SkGuests *guests, const char *place)
+{
+  char *before = g_steal_pointer (&guests->storage);
+
+  guests->storage = g_strdup (place);
+  return before;
+}
+
+/* With the keys that "later" has, and no others. What was stored before there was a "later" lies in the first one. */
+static void
+assert_recovers_from_later (SkGuests *guests, guint i, const char *phrase, const char *later)
+{
+  g_autoptr(GPtrArray) elsewhere = sk_guests_objects (guests, "epochs");
+  g_autofree char *first = turn_to (guests, later), *dir = NULL;
+
+  g_assert_cmpuint (sk_guests_count_objects (guests, "epochs"), ==, 2);
+  for (guint k = 0; k < elsewhere->len; k++)
+    g_assert_cmpint (g_unlink (elsewhere->pdata[k]), ==, 0);
+  g_variant_unref (recover (guests, i, phrase, "restored"));
+  dir = attach_docs (guests, i);
+  assert_file (dir, "new", "stored twice");
+  g_variant_unref (sk_guests_run (guests, i, "storage.add", "{'name': <'main'>, 'uri': <%s>}", first));
+  sk_guests_sync (guests, i);
+  assert_file (dir, "one", "in the first epoch");
+  assert_file (dir, "after", "after the revocation");
+}
+
+/* A storage that came after an epoch began has the keys of what was written before. */
+static void
+test_added_later (void)
+{
+  g_autoptr(SkGuests) guests = sk_guests_new (3);
+  g_autofree char *phrase = sk_guests_found (guests), *a = share_docs (guests), *place = g_build_filename (guests->base, "later", NULL);
+
+  write_in_two_epochs (guests, a);
+  add_later (guests, place);
+  sk_put_file (a, "new", "stored twice", -1);
+  sk_guests_sync (guests, 0);
+  assert_recovers_from_later (guests, 2, phrase, place);
+}
+
+/* The only one that has the older keys is away while the other is added: the next pass that finds it puts them. */
+static void
+test_added_without_the_first (void)
+{
+  g_autoptr(SkGuests) guests = sk_guests_new (3);
+  g_autofree char *phrase = sk_guests_found (guests), *a = share_docs (guests), *place = g_build_filename (guests->base, "later", NULL);
+  g_autofree char *first = g_strdup (guests->storage), *away = g_strconcat (first, ".away", NULL);
+
+  write_in_two_epochs (guests, a);
+  g_assert_cmpint (g_rename (first, away), ==, 0);
+  add_later (guests, place);
+  sk_guests_sync (guests, 0);
+  g_free (turn_to (guests, place));
+  g_assert_cmpuint (sk_guests_count_objects (guests, "epochs"), ==, 1);
+  g_free (turn_to (guests, first));
+  g_assert_cmpint (g_rename (away, first), ==, 0);
+  sk_put_file (a, "new", "stored twice", -1);
+  sk_guests_sync (guests, 0);
+  sk_guests_sync (guests, 0);
+  assert_recovers_from_later (guests, 2, phrase, place);
+}
+
 /* No epoch is usable: a new one is made before anything is written. */
 static void
 test_no_usable_epoch (void)
@@ -370,6 +453,8 @@ main (int argc, char **argv)
   g_test_add_func ("/recover/rule-b1/after-more-epochs", test_more_epochs);
   g_test_add_func ("/recover/rule-b1/every-device-lost", test_all_lost);
   g_test_add_func ("/recover/rule-b1/epoch-of-a-revoked-device-is-not-written-with", test_revoked_epoch);
+  g_test_add_func ("/recover/rule-b1/from-a-storage-added-later", test_added_later);
+  g_test_add_func ("/recover/rule-b1/from-a-storage-added-without-the-first", test_added_without_the_first);
   g_test_add_func ("/recover/rule-b1/new-epoch-when-none-is-usable", test_no_usable_epoch);
   g_test_add_func ("/recover/rule-b1/running-devices-follow", test_running_devices_follow);
   g_test_add_func ("/recover/rule-c11/two-vaults-in-one-place", test_two_vaults);
