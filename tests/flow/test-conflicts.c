@@ -11,45 +11,6 @@
 #include "sk-limits.h"
 #include "sk-test-hooks.h"
 
-typedef struct
-{
-  SkFleet *fleet;
-  char *a, *b, *c;
-} Three;
-
-static void
-three_clear (Three *self)
-{
-  g_clear_pointer (&self->fleet, sk_fleet_free);
-  g_free (self->a);
-  g_free (self->b);
-  g_free (self->c);
-}
-
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Three, three_clear)
-
-/* @n devices that share "f" with "x.txt" = "base" in it. */
-static void
-three_init (Three *self, guint n)
-{
-  self->fleet = sk_fleet_new (n, FALSE);
-  self->a = sk_fleet_path (self->fleet, 0, "f");
-  self->b = n > 1 ? sk_fleet_path (self->fleet, 1, "f") : NULL;
-  self->c = n > 2 ? sk_fleet_path (self->fleet, 2, "f") : NULL;
-  sk_put_file (self->a, "x.txt", "base", -1);
-  sk_fleet_share (self->fleet, "f");
-}
-
-static void
-assert_everywhere (Three *self, const char *content, guint times)
-{
-  g_assert_cmpuint (sk_count_content (self->a, content), ==, times);
-  if (self->b != NULL)
-    g_assert_cmpuint (sk_count_content (self->b, content), ==, times);
-  if (self->c != NULL)
-    g_assert_cmpuint (sk_count_content (self->c, content), ==, times);
-}
-
 static void
 set_mtime (const char *dir, const char *path, gint64 seconds)
 {
@@ -63,9 +24,9 @@ set_mtime (const char *dir, const char *path, gint64 seconds)
 static void
 test_same_size_and_time (void)
 {
-  g_auto(Three) t = { NULL };
+  g_auto(SkThree) t = { NULL };
 
-  three_init (&t, 2);
+  sk_three_init (&t, 2);
   sk_put_file (t.a, "n.txt", "aaaa", -1);
   sk_put_file (t.b, "n.txt", "bbbb", -1);
   set_mtime (t.a, "n.txt", 1600000000);
@@ -76,10 +37,10 @@ test_same_size_and_time (void)
   set_mtime (t.b, "x.txt", 1600000000);
   sk_fleet_settle (t.fleet, 8);
   sk_assert_equal_trees (t.fleet, "f");
-  assert_everywhere (&t, "aaaa", 1);
-  assert_everywhere (&t, "bbbb", 1);
-  assert_everywhere (&t, "AAAA", 1);
-  assert_everywhere (&t, "BBBB", 1);
+  sk_three_assert_everywhere (&t, "aaaa", 1);
+  sk_three_assert_everywhere (&t, "bbbb", 1);
+  sk_three_assert_everywhere (&t, "AAAA", 1);
+  sk_three_assert_everywhere (&t, "BBBB", 1);
 }
 
 static void
@@ -87,9 +48,9 @@ test_edit_wins_over_deletion (void)
 {
   for (guint order = 0; order < 2; order++)
     {
-      g_auto(Three) t = { NULL };
+      g_auto(SkThree) t = { NULL };
 
-      three_init (&t, 2);
+      sk_three_init (&t, 2);
       sk_unlink (t.a, "x.txt");
       sk_put_file (t.b, "x.txt", "edited", -1);
       sk_sync (t.fleet, order);
@@ -107,16 +68,16 @@ test_edit_wins_over_deletion (void)
 static void
 test_deletion_of_unchanged (void)
 {
-  g_auto(Three) t = { NULL };
+  g_auto(SkThree) t = { NULL };
 
-  three_init (&t, 2);
+  sk_three_init (&t, 2);
   sk_unlink (t.a, "x.txt");
   sk_sync (t.fleet, 0);
   sk_put_file (t.b, "y.txt", "another file", -1);
   sk_fleet_settle (t.fleet, 8);
   g_assert_false (sk_there (t.b, "x.txt"));
   g_assert_true (sk_in_trash (t.b, "x.txt", "base"));
-  assert_everywhere (&t, "another file", 1);
+  sk_three_assert_everywhere (&t, "another file", 1);
 }
 
 /* Files are made one by one while passes run. */
@@ -141,12 +102,12 @@ make_files (gpointer data)
 static void
 test_made_during_passes (void)
 {
-  g_auto(Three) t = { NULL };
+  g_auto(SkThree) t = { NULL };
   Maker maker = { .n = 200 };
   GThread *thread;
   guint of_b = 0;
 
-  three_init (&t, 2);
+  sk_three_init (&t, 2);
   maker.dir = t.a;
   thread = g_thread_new ("maker", make_files, &maker);
   while (!g_atomic_int_get (&maker.stop))
@@ -183,9 +144,9 @@ save_once (const char *stage)
 static void
 test_saved_before_replacing (void)
 {
-  g_auto(Three) t = { NULL };
+  g_auto(SkThree) t = { NULL };
 
-  three_init (&t, 2);
+  sk_three_init (&t, 2);
   sk_put_file (t.b, "x.txt", "from b", -1);
   sk_sync (t.fleet, 1);
   saved_in = t.a;
@@ -193,8 +154,8 @@ test_saved_before_replacing (void)
   sk_fleet_settle (t.fleet, 8);
   sk_test_stage_hook = NULL;
   g_assert_null (saved_in);
-  assert_everywhere (&t, "saved in the last moment", 1);
-  assert_everywhere (&t, "from b", 1);
+  sk_three_assert_everywhere (&t, "saved in the last moment", 1);
+  sk_three_assert_everywhere (&t, "from b", 1);
   sk_assert_equal_trees (t.fleet, "f");
 }
 
@@ -202,9 +163,9 @@ test_saved_before_replacing (void)
 static void
 test_saved_before_removing (void)
 {
-  g_auto(Three) t = { NULL };
+  g_auto(SkThree) t = { NULL };
 
-  three_init (&t, 2);
+  sk_three_init (&t, 2);
   sk_unlink (t.b, "x.txt");
   sk_sync (t.fleet, 1);
   saved_in = t.a;
@@ -212,7 +173,7 @@ test_saved_before_removing (void)
   sk_fleet_settle (t.fleet, 8);
   sk_test_stage_hook = NULL;
   g_assert_null (saved_in);
-  assert_everywhere (&t, "saved in the last moment", 1);
+  sk_three_assert_everywhere (&t, "saved in the last moment", 1);
   sk_assert_content (t.b, "x.txt", "saved in the last moment");
 }
 
@@ -220,11 +181,11 @@ test_saved_before_removing (void)
 static void
 held_open (gboolean replaced)
 {
-  g_auto(Three) t = { NULL };
+  g_auto(SkThree) t = { NULL };
   g_autofree char *path = NULL;
   int fd;
 
-  three_init (&t, 2);
+  sk_three_init (&t, 2);
   path = g_build_filename (t.a, "x.txt", NULL);
   fd = open (path, O_WRONLY | O_APPEND);
   g_assert_cmpint (fd, >=, 0);
@@ -238,11 +199,11 @@ held_open (gboolean replaced)
   g_assert_cmpint ((int) write (fd, " and more", 9), ==, 9);
   close (fd);
   sk_fleet_settle (t.fleet, 8);
-  assert_everywhere (&t, "base and more", 1);
+  sk_three_assert_everywhere (&t, "base and more", 1);
   g_assert_false (sk_in_trash (t.a, "x.txt", "base and more"));
   g_assert_cmpuint (sk_count_names (t.b, "x (conflict, device-0, "), ==, 1);
   if (replaced)
-    assert_everywhere (&t, "from b", 1);
+    sk_three_assert_everywhere (&t, "from b", 1);
   else
     g_assert_false (sk_there (t.a, "x.txt"));
   sk_assert_equal_trees (t.fleet, "f");
@@ -264,11 +225,11 @@ test_writer_into_replaced (void)
 static void
 test_appended_before_deletion (void)
 {
-  g_auto(Three) t = { NULL };
+  g_auto(SkThree) t = { NULL };
   g_autofree char *path = NULL;
   int fd;
 
-  three_init (&t, 2);
+  sk_three_init (&t, 2);
   path = g_build_filename (t.a, "x.txt", NULL);
   fd = open (path, O_WRONLY | O_APPEND);
   g_assert_cmpint ((int) write (fd, " and more", 9), ==, 9);
@@ -276,7 +237,7 @@ test_appended_before_deletion (void)
   sk_sync (t.fleet, 1);
   sk_fleet_settle (t.fleet, 8);
   close (fd);
-  assert_everywhere (&t, "base and more", 1);
+  sk_three_assert_everywhere (&t, "base and more", 1);
   sk_assert_content (t.b, "x.txt", "base and more");
 }
 
@@ -284,10 +245,10 @@ test_appended_before_deletion (void)
 static void
 test_upload_of_loser_fails (void)
 {
-  g_auto(Three) t = { NULL };
+  g_auto(SkThree) t = { NULL };
   SkFlaky *flaky;
 
-  three_init (&t, 2);
+  sk_three_init (&t, 2);
   sk_put_file (t.a, "x.txt", "from a", -1);
   sk_put_file (t.b, "x.txt", "from b", -1);
   sk_sync (t.fleet, 0);
@@ -297,8 +258,8 @@ test_upload_of_loser_fails (void)
   g_assert_cmpuint (sk_flaky_failed (flaky), ==, 1);
   g_assert_cmpuint (sk_count_content (t.b, "from b"), ==, 1);
   sk_fleet_settle (t.fleet, 8);
-  assert_everywhere (&t, "from a", 1);
-  assert_everywhere (&t, "from b", 1);
+  sk_three_assert_everywhere (&t, "from a", 1);
+  sk_three_assert_everywhere (&t, "from b", 1);
   sk_assert_equal_trees (t.fleet, "f");
   sk_assert_no_issues (t.fleet, 1);
 }
@@ -308,10 +269,10 @@ static void
 test_rewritten_on_both (void)
 {
   const guint rounds = 12;
-  g_auto(Three) t = { NULL };
+  g_auto(SkThree) t = { NULL };
   g_autofree char *before = NULL, *after = NULL;
 
-  three_init (&t, 2);
+  sk_three_init (&t, 2);
   for (guint i = 0; i < rounds; i++)
     {
       g_autofree char *of_a = g_strdup_printf ("a%u", i), *of_b = g_strdup_printf ("b%u", i);
@@ -348,12 +309,12 @@ find_copy (const char *dir)
 static void
 test_copy_edited_on_both (void)
 {
-  g_auto(Three) t = { NULL };
+  g_auto(SkThree) t = { NULL };
   g_autofree char *copy = NULL;
   g_autoptr(GDir) dir = NULL;
   const char *name;
 
-  three_init (&t, 2);
+  sk_three_init (&t, 2);
   sk_put_file (t.a, "x.txt", "from a", -1);
   sk_put_file (t.b, "x.txt", "from b", -1);
   sk_fleet_settle (t.fleet, 8);
@@ -363,8 +324,8 @@ test_copy_edited_on_both (void)
   sk_put_file (t.b, copy, "copy edited on b", -1);
   sk_fleet_settle (t.fleet, 8);
   sk_assert_equal_trees (t.fleet, "f");
-  assert_everywhere (&t, "copy edited on a", 1);
-  assert_everywhere (&t, "copy edited on b", 1);
+  sk_three_assert_everywhere (&t, "copy edited on a", 1);
+  sk_three_assert_everywhere (&t, "copy edited on b", 1);
   dir = g_dir_open (t.a, 0, NULL);
   while ((name = g_dir_read_name (dir)) != NULL)
     {
@@ -383,9 +344,9 @@ test_three_devices_two_contents (void)
 
   for (guint i = 0; i < G_N_ELEMENTS (orders); i++)
     {
-      g_auto(Three) t = { NULL };
+      g_auto(SkThree) t = { NULL };
 
-      three_init (&t, 3);
+      sk_three_init (&t, 3);
       sk_put_file (t.a, "x.txt", "one", -1);
       sk_put_file (t.b, "x.txt", "other", -1);
       sk_put_file (t.c, "x.txt", "one", -1);
@@ -393,8 +354,8 @@ test_three_devices_two_contents (void)
         sk_sync (t.fleet, orders[i][k]);
       sk_fleet_settle (t.fleet, 8);
       sk_assert_equal_trees (t.fleet, "f");
-      assert_everywhere (&t, "one", 1);
-      assert_everywhere (&t, "other", 1);
+      sk_three_assert_everywhere (&t, "one", 1);
+      sk_three_assert_everywhere (&t, "other", 1);
       g_assert_cmpuint (sk_count_files (t.a), ==, 2);
     }
 }
@@ -403,7 +364,7 @@ test_three_devices_two_contents (void)
 static void
 test_long_name (void)
 {
-  g_auto(Three) t = { NULL };
+  g_auto(SkThree) t = { NULL };
   g_autoptr(GString) name = g_string_new (NULL);
   g_autofree char *copy = NULL;
 
@@ -411,13 +372,13 @@ test_long_name (void)
     g_string_append (name, "ä");
   g_string_append (name, ".txt");
   g_assert_cmpuint (name->len, ==, 250);
-  three_init (&t, 2);
+  sk_three_init (&t, 2);
   sk_put_file (t.a, name->str, "from a", -1);
   sk_put_file (t.b, name->str, "from b", -1);
   sk_fleet_settle (t.fleet, 8);
   sk_assert_equal_trees (t.fleet, "f");
-  assert_everywhere (&t, "from a", 1);
-  assert_everywhere (&t, "from b", 1);
+  sk_three_assert_everywhere (&t, "from a", 1);
+  sk_three_assert_everywhere (&t, "from b", 1);
   copy = find_copy (t.b);
   g_assert_nonnull (copy);
   g_assert_cmpuint (strlen (copy), <=, SK_NAME_MAX);
@@ -429,10 +390,10 @@ test_long_name (void)
 static void
 known_but_not_here (gboolean deleted)
 {
-  g_auto(Three) t = { NULL };
+  g_auto(SkThree) t = { NULL };
   SkFlaky *flaky;
 
-  three_init (&t, 2);
+  sk_three_init (&t, 2);
   sk_put_file (t.a, "x.txt", "newer, from a", -1);
   sk_sync (t.fleet, 0);
   flaky = sk_fleet_make_flaky (t.fleet, 1);
@@ -449,9 +410,9 @@ known_but_not_here (gboolean deleted)
   sk_flaky_fail_gets (flaky, NULL, 0, 0);
   sk_fleet_settle (t.fleet, 8);
   sk_assert_equal_trees (t.fleet, "f");
-  assert_everywhere (&t, "newer, from a", 1);
+  sk_three_assert_everywhere (&t, "newer, from a", 1);
   if (!deleted)
-    assert_everywhere (&t, "an edit of the base, on b", 1);
+    sk_three_assert_everywhere (&t, "an edit of the base, on b", 1);
   g_assert_cmpuint (sk_count_files (t.a), ==, deleted ? 1 : 2);
 }
 
@@ -471,9 +432,9 @@ test_deletion_builds_on_disk (void)
 static void
 test_copy_is_written_before_it_is_dominated (void)
 {
-  g_auto(Three) t = { NULL };
+  g_auto(SkThree) t = { NULL };
 
-  three_init (&t, 3);
+  sk_three_init (&t, 3);
   sk_put_file (t.a, "x.txt", "from a", -1);
   sk_put_file (t.b, "x.txt", "from b", -1);
   sk_sync (t.fleet, 0);
@@ -495,11 +456,11 @@ test_chmod_against_edit (void)
 {
   for (guint order = 0; order < 2; order++)
     {
-      g_auto(Three) t = { NULL };
+      g_auto(SkThree) t = { NULL };
       g_autofree char *of_b = NULL, *of_a = NULL;
       struct stat st;
 
-      three_init (&t, 2);
+      sk_three_init (&t, 2);
       of_a = g_build_filename (t.a, "x.txt", NULL);
       of_b = g_build_filename (t.b, "x.txt", NULL);
       sk_put_file (t.a, "x.txt", "edited on a", -1);
@@ -520,9 +481,9 @@ test_touch_against_deletion (void)
 {
   for (guint order = 0; order < 2; order++)
     {
-      g_auto(Three) t = { NULL };
+      g_auto(SkThree) t = { NULL };
 
-      three_init (&t, 2);
+      sk_three_init (&t, 2);
       sk_unlink (t.a, "x.txt");
       set_mtime (t.b, "x.txt", 1600000000);
       sk_sync (t.fleet, order);

@@ -3,19 +3,14 @@
 #include "sk-fleet-check.h"
 
 #include <glib/gstdio.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "sk-test-hooks.h"
 
-static const char *self_path;
-
 typedef struct
 {
-  SkFleet *fleet;
-  char *a, *b, *c;
+  SkThree at;
   SkFlaky *of_b, *of_c;
   char *copy;                    /* name of the conflict copy of "from a" */
 } Copies;
@@ -23,10 +18,7 @@ typedef struct
 static void
 copies_clear (Copies *self)
 {
-  g_clear_pointer (&self->fleet, sk_fleet_free);
-  g_free (self->a);
-  g_free (self->b);
-  g_free (self->c);
+  sk_three_clear (&self->at);
   g_free (self->copy);
 }
 
@@ -36,7 +28,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Copies, copies_clear)
 static void
 pass (Copies *self, guint i)
 {
-  g_variant_unref (sk_fleet_sync (self->fleet, i));
+  g_variant_unref (sk_fleet_sync (self->at.fleet, i));
 }
 
 /* Device @i cannot read the log of device @of (of all, when that is -1), as if it had not arrived yet. */
@@ -47,7 +39,7 @@ make_blind (Copies *self, SkFlaky *flaky, int of)
   g_autofree char *prefix = NULL;
 
   if (of >= 0)
-    sk_id_format (&self->fleet->devices[of]->who.writer, hex);
+    sk_id_format (&self->at.fleet->devices[of]->who.writer, hex);
   prefix = of >= 0 ? g_strdup_printf ("log/%s/", hex) : g_strdup ("log/");
   sk_flaky_fail_gets (flaky, prefix, G_MAXUINT, SK_ERROR_IO);
 }
@@ -71,37 +63,24 @@ find_copy (const char *dir)
   return NULL;
 }
 
-static void
-assert_everywhere (Copies *self, const char *content, guint times)
-{
-  g_assert_cmpuint (sk_count_content (self->a, content), ==, times);
-  g_assert_cmpuint (sk_count_content (self->b, content), ==, times);
-  g_assert_cmpuint (sk_count_content (self->c, content), ==, times);
-}
-
 /* A wrote "from a" and B, who did not know, "from b", which wins. C has what B wrote, and B knows of nobody. */
 static void
 copies_init (Copies *self)
 {
-  self->fleet = sk_fleet_new (3, FALSE);
-  self->a = sk_fleet_path (self->fleet, 0, "f");
-  self->b = sk_fleet_path (self->fleet, 1, "f");
-  self->c = sk_fleet_path (self->fleet, 2, "f");
-  sk_put_file (self->a, "x.txt", "base", -1);
-  sk_fleet_share (self->fleet, "f");
-  self->of_b = sk_fleet_make_flaky (self->fleet, 1);
-  self->of_c = sk_fleet_make_flaky (self->fleet, 2);
+  sk_three_init (&self->at, 3);
+  self->of_b = sk_fleet_make_flaky (self->at.fleet, 1);
+  self->of_c = sk_fleet_make_flaky (self->at.fleet, 2);
   make_blind (self, self->of_b, -1);
   make_blind (self, self->of_c, 0);
-  sk_put_file (self->a, "x.txt", "from a", -1);
+  sk_put_file (self->at.a, "x.txt", "from a", -1);
   pass (self, 0);
   /* Changes raise the number that decides who wins. */
-  sk_put_many (self->b, "other", 4);
+  sk_put_many (self->at.b, "other", 4);
   pass (self, 1);
-  sk_put_file (self->b, "x.txt", "from b", -1);
+  sk_put_file (self->at.b, "x.txt", "from b", -1);
   pass (self, 1);
   pass (self, 2);
-  sk_assert_content (self->c, "x.txt", "from b");
+  sk_assert_content (self->at.c, "x.txt", "from b");
 }
 
 /* Then C, who knows only of B's, deletes that, and "from a" is at its name again on A, beside its copy, which somebody touched meanwhile. */
@@ -112,25 +91,25 @@ come_back (Copies *self)
 
   copies_init (self);
   pass (self, 0);
-  sk_assert_content (self->a, "x.txt", "from b");
-  self->copy = find_copy (self->a);
+  sk_assert_content (self->at.a, "x.txt", "from b");
+  self->copy = find_copy (self->at.a);
   g_assert_nonnull (self->copy);
-  sk_assert_content (self->a, self->copy, "from a");
-  full = g_build_filename (self->a, self->copy, NULL);
+  sk_assert_content (self->at.a, self->copy, "from a");
+  full = g_build_filename (self->at.a, self->copy, NULL);
   g_assert_cmpint (g_chmod (full, 0640), ==, 0);
   pass (self, 0);
-  sk_unlink (self->c, "x.txt");
+  sk_unlink (self->at.c, "x.txt");
   pass (self, 2);
   pass (self, 0);
-  sk_assert_content (self->a, "x.txt", "from a");
-  sk_assert_content (self->a, self->copy, "from a");
+  sk_assert_content (self->at.a, "x.txt", "from a");
+  sk_assert_content (self->at.a, self->copy, "from a");
 }
 
 /* B, who still knows of nobody, writes again, and "from a" loses the name once more. */
 static void
 lose_again (Copies *self)
 {
-  sk_put_file (self->b, "x.txt", "second of b", -1);
+  sk_put_file (self->at.b, "x.txt", "second of b", -1);
   pass (self, 1);
 }
 
@@ -138,13 +117,13 @@ static void
 assert_kept (Copies *self)
 {
   see_all (self);
-  sk_fleet_settle (self->fleet, 8);
-  sk_assert_equal_trees (self->fleet, "f");
-  sk_assert_content (self->a, "x.txt", "second of b");
-  assert_everywhere (self, "from a", 1);
-  assert_everywhere (self, "second of b", 1);
+  sk_fleet_settle (self->at.fleet, 8);
+  sk_assert_equal_trees (self->at.fleet, "f");
+  sk_assert_content (self->at.a, "x.txt", "second of b");
+  sk_three_assert_everywhere (&self->at, "from a", 1);
+  sk_three_assert_everywhere (&self->at, "second of b", 1);
   for (guint i = 0; i < 3; i++)
-    sk_assert_no_issues (self->fleet, i);
+    sk_assert_no_issues (self->at.fleet, i);
 }
 
 /* Who has the content twice and deletes the copy has not thrown the content away. */
@@ -160,16 +139,16 @@ test_deleted_beside_the_name (void)
         {
           sk_flaky_fail_gets (t.of_c, NULL, 0, 0);
           pass (&t, 2);
-          sk_assert_content (t.c, "x.txt", "from a");
+          sk_assert_content (t.at.c, "x.txt", "from a");
         }
-      sk_unlink (deleter == 0 ? t.a : t.c, t.copy);
+      sk_unlink (deleter == 0 ? t.at.a : t.at.c, t.copy);
       pass (&t, deleter == 0 ? 0 : 2);
       pass (&t, 0);
-      g_assert_cmpuint (sk_count_content (t.a, "from a"), ==, 1);
+      g_assert_cmpuint (sk_count_content (t.at.a, "from a"), ==, 1);
       lose_again (&t);
       pass (&t, 0);
-      sk_assert_content (t.a, "x.txt", "second of b");
-      g_assert_cmpuint (sk_count_content (t.a, "from a"), ==, 1);
+      sk_assert_content (t.at.a, "x.txt", "second of b");
+      g_assert_cmpuint (sk_count_content (t.at.a, "from a"), ==, 1);
       assert_kept (&t);
     }
 }
@@ -186,7 +165,7 @@ delete_once (const char *stage)
   if (t == NULL || !g_str_equal (stage, "write"))
     return;
   deleted_in = NULL;
-  sk_unlink (t->a, t->copy);
+  sk_unlink (t->at.a, t->copy);
 }
 
 static void
@@ -197,21 +176,21 @@ test_deleted_in_the_last_moment (void)
   come_back (&t);
   make_blind (&t, t.of_b, 2);
   pass (&t, 1);
-  sk_assert_content (t.b, "x.txt", "from b");
-  sk_assert_content (t.b, t.copy, "from a");
-  sk_unlink (t.b, "x.txt");
-  sk_put_file (t.b, "one more", "one more", -1);
+  sk_assert_content (t.at.b, "x.txt", "from b");
+  sk_assert_content (t.at.b, t.copy, "from a");
+  sk_unlink (t.at.b, "x.txt");
+  sk_put_file (t.at.b, "one more", "one more", -1);
   pass (&t, 1);
   deleted_in = &t;
   sk_test_stage_hook = delete_once;
   pass (&t, 0);
   sk_test_stage_hook = NULL;
   g_assert_null (deleted_in);
-  g_assert_cmpuint (sk_count_content (t.a, "from a"), ==, 1);
+  g_assert_cmpuint (sk_count_content (t.at.a, "from a"), ==, 1);
   see_all (&t);
-  sk_fleet_settle (t.fleet, 8);
-  sk_assert_equal_trees (t.fleet, "f");
-  assert_everywhere (&t, "from a", 1);
+  sk_fleet_settle (t.at.fleet, 8);
+  sk_assert_equal_trees (t.at.fleet, "f");
+  sk_three_assert_everywhere (&t.at, "from a", 1);
 }
 
 /* A person saw what won and threw the copy away: devices that still have its content at the name do not bring it back. */
@@ -224,25 +203,25 @@ test_deleted_stays_deleted (void)
   /* B hears of it, and decides; A has not heard of B yet. */
   see_all (&t);
   pass (&t, 1);
-  t.copy = find_copy (t.b);
+  t.copy = find_copy (t.at.b);
   g_assert_nonnull (t.copy);
-  sk_assert_content (t.b, t.copy, "from a");
-  sk_assert_content (t.a, "x.txt", "from a");
-  sk_unlink (t.b, t.copy);
+  sk_assert_content (t.at.b, t.copy, "from a");
+  sk_assert_content (t.at.a, "x.txt", "from a");
+  sk_unlink (t.at.b, t.copy);
   pass (&t, 1);
   pass (&t, 0);
-  sk_assert_content (t.a, "x.txt", "from b");
-  g_assert_true (sk_in_trash (t.a, "x.txt", "from a"));
-  sk_fleet_settle (t.fleet, 8);
-  sk_assert_equal_trees (t.fleet, "f");
-  assert_everywhere (&t, "from a", 0);
+  sk_assert_content (t.at.a, "x.txt", "from b");
+  g_assert_true (sk_in_trash (t.at.a, "x.txt", "from a"));
+  sk_fleet_settle (t.at.fleet, 8);
+  sk_assert_equal_trees (t.at.fleet, "f");
+  sk_three_assert_everywhere (&t.at, "from a", 0);
   /* Nor does it later. */
-  sk_put_file (t.a, "x.txt", "third", -1);
-  sk_fleet_settle (t.fleet, 8);
-  sk_unlink (t.c, "x.txt");
-  sk_fleet_settle (t.fleet, 8);
-  assert_everywhere (&t, "from a", 0);
-  g_assert_false (sk_there (t.a, "x.txt"));
+  sk_put_file (t.at.a, "x.txt", "third", -1);
+  sk_fleet_settle (t.at.fleet, 8);
+  sk_unlink (t.at.c, "x.txt");
+  sk_fleet_settle (t.at.fleet, 8);
+  sk_three_assert_everywhere (&t.at, "from a", 0);
+  g_assert_false (sk_there (t.at.a, "x.txt"));
 }
 
 /* What was changed or deleted on purpose, at its name, is no conflict, whatever became of a copy long ago. */
@@ -254,19 +233,19 @@ test_changed_on_purpose (void)
       g_auto(Copies) t = { NULL };
 
       come_back (&t);
-      sk_unlink (t.a, t.copy);
+      sk_unlink (t.at.a, t.copy);
       see_all (&t);
-      sk_fleet_settle (t.fleet, 8);
-      assert_everywhere (&t, "from a", 1);
+      sk_fleet_settle (t.at.fleet, 8);
+      sk_three_assert_everywhere (&t.at, "from a", 1);
       if (deleted == 1)
-        sk_unlink (t.c, "x.txt");
+        sk_unlink (t.at.c, "x.txt");
       else
-        sk_put_file (t.c, "x.txt", "edited on c", -1);
-      sk_fleet_settle (t.fleet, 8);
-      sk_assert_equal_trees (t.fleet, "f");
-      assert_everywhere (&t, "from a", 0);
-      assert_everywhere (&t, "edited on c", deleted == 1 ? 0 : 1);
-      g_assert_cmpuint (sk_count_names (t.a, "x"), ==, deleted == 1 ? 0 : 1);
+        sk_put_file (t.at.c, "x.txt", "edited on c", -1);
+      sk_fleet_settle (t.at.fleet, 8);
+      sk_assert_equal_trees (t.at.fleet, "f");
+      sk_three_assert_everywhere (&t.at, "from a", 0);
+      sk_three_assert_everywhere (&t.at, "edited on c", deleted == 1 ? 0 : 1);
+      g_assert_cmpuint (sk_count_names (t.at.a, "x"), ==, deleted == 1 ? 0 : 1);
     }
 }
 
@@ -276,49 +255,16 @@ test_edited (void)
   g_auto(Copies) t = { NULL };
 
   come_back (&t);
-  sk_put_file (t.a, t.copy, "the copy, edited", -1);
+  sk_put_file (t.at.a, t.copy, "the copy, edited", -1);
   pass (&t, 0);
   lose_again (&t);
   pass (&t, 0);
-  g_assert_cmpuint (sk_count_content (t.a, "from a"), ==, 1);
+  g_assert_cmpuint (sk_count_content (t.at.a, "from a"), ==, 1);
   assert_kept (&t);
-  assert_everywhere (&t, "the copy, edited", 1);
+  sk_three_assert_everywhere (&t.at, "the copy, edited", 1);
 }
 
 /* --- moved back, with and without a kill --- */
-
-static int
-child (const char *home)
-{
-  SkSessionOptions options = { .home = (char *) home };
-  g_autoptr(GError) error = NULL;
-  SkSession *session = sk_session_open (&options, &error);
-  GVariant *report;
-
-  if (session == NULL)
-    return 2;
-  report = sk_session_command (session, "sync", NULL, NULL, NULL, NULL, &error);
-  g_clear_pointer (&report, g_variant_unref);
-  sk_session_close (session);
-  return 0;
-}
-
-/* Syncs A in a process that is killed at @stage. */
-static void
-pass_and_die (Copies *self, const char *stage)
-{
-  g_autofree char *home = sk_fleet_home (self->fleet, 0);
-  const char *argv[] = { self_path, "--child", home, NULL };
-  g_auto(GStrv) environment = g_environ_setenv (g_get_environ (), "SKERRY_TEST_KILL_AT", stage, TRUE);
-  g_autoptr(GError) error = NULL;
-  int status;
-
-  sk_fleet_close (self->fleet, 0);
-  g_spawn_sync (NULL, (char **) argv, environment, G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL, NULL, &status, &error);
-  g_assert_no_error (error);
-  g_assert_true (WIFSIGNALED (status) && WTERMSIG (status) == SIGKILL);
-  sk_fleet_open (self->fleet, 0);
-}
 
 static void
 test_moved_back (void)
@@ -330,14 +276,14 @@ test_moved_back (void)
       g_auto(Copies) t = { NULL };
 
       come_back (&t);
-      sk_rename (t.a, t.copy, "x.txt");
+      sk_rename (t.at.a, t.copy, "x.txt");
       lose_again (&t);
       g_test_message ("killed at %s", stages[i] != NULL ? stages[i] : "no stage");
       if (stages[i] != NULL)
-        pass_and_die (&t, stages[i]);
+        g_assert_true (sk_sync_and_die (t.at.fleet, 0, stages[i]));
       pass (&t, 0);
-      sk_assert_content (t.a, "x.txt", "second of b");
-      g_assert_cmpuint (sk_count_content (t.a, "from a"), ==, 1);
+      sk_assert_content (t.at.a, "x.txt", "second of b");
+      g_assert_cmpuint (sk_count_content (t.at.a, "from a"), ==, 1);
       assert_kept (&t);
     }
 }
@@ -345,9 +291,9 @@ test_moved_back (void)
 int
 main (int argc, char **argv)
 {
-  if (argc == 3 && g_str_equal (argv[1], "--child"))
-    return child (argv[2]);
-  self_path = argv[0];
+  if (sk_is_child (argc, argv))
+    return sk_run_child (argv);
+  sk_set_child_program (argv[0]);
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/copies/rule-a7/deleted-beside-the-name", test_deleted_beside_the_name);
   g_test_add_func ("/copies/rule-a7/deleted-in-the-last-moment", test_deleted_in_the_last_moment);

@@ -1,56 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Stops without warning, lost databases, clocks that are wrong. A device that dies runs in a process of its own: this program, started again. */
+/* Stops without warning, lost databases, clocks that are wrong. */
 #include "sk-flow.h"
-#include "sk-pair.h"
+#include "sk-fleet-check.h"
 
 #include <fcntl.h>
 #include <glib/gstdio.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-static const char *self_path;
-
-/* --- the child --- */
-
-static int
-run_child (const char *home, gboolean dies)
-{
-  SkSessionOptions options = { .home = home };
-  g_autoptr(GError) error = NULL;
-  SkSession *session = sk_session_open (&options, &error);
-  g_autoptr(GVariant) report = NULL;
-
-  g_assert_no_error (error);
-  report = sk_session_command (session, "sync", NULL, NULL, NULL, NULL, &error);
-  g_assert_no_error (error);
-  if (dies)
-    raise (SIGKILL);
-  sk_session_close (session);
-  return 0;
-}
-
-/* Syncs device @i in a process that is killed: at "STAGE:N", or after all work is done when @stage is NULL. TRUE when it was killed. */
-static gboolean
-sync_and_die (SkFleet *fleet, guint i, const char *stage)
-{
-  g_autofree char *home = sk_fleet_home (fleet, i);
-  const char *argv[] = { self_path, "--child", home, stage == NULL ? "dies" : "lives", NULL };
-  g_auto(GStrv) environment = g_get_environ ();
-  g_autoptr(GError) error = NULL;
-  int status;
-
-  if (stage != NULL)
-    environment = g_environ_setenv (environment, "SKERRY_TEST_KILL_AT", stage, TRUE);
-  sk_fleet_close (fleet, i);
-  g_spawn_sync (NULL, (char **) argv, environment, G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL, NULL, &status, &error);
-  g_assert_no_error (error);
-  g_assert_true ((WIFEXITED (status) && WEXITSTATUS (status) == 0) || (WIFSIGNALED (status) && WTERMSIG (status) == SIGKILL));
-  sk_fleet_open (fleet, i);
-  return WIFSIGNALED (status);
-}
 
 /* --- helpers --- */
 
@@ -148,7 +105,7 @@ check_damage (gboolean keep)
   g_autofree char *before = tree_of (fleet, 0), *after = NULL;
   g_autoptr(GVariant) report = NULL;
 
-  g_assert_true (sync_and_die (fleet, 1, NULL));
+  g_assert_true (sk_sync_and_die (fleet, 1, NULL));
   assert_equal_trees (fleet);
   sk_fleet_close (fleet, 1);
   damage (fleet, 20, keep);
@@ -182,7 +139,7 @@ test_damage_mid_write (void)
   g_autofree char *before = tree_of (fleet, 0), *after = NULL;
   guint emptied = 0;
 
-  g_assert_true (sync_and_die (fleet, 1, "rename:121"));
+  g_assert_true (sk_sync_and_die (fleet, 1, "rename:121"));
   sk_fleet_close (fleet, 1);
   for (guint i = 0; i < 100; i++)
     {
@@ -211,7 +168,7 @@ test_edit_mid_write (void)
   g_autoptr(SkFleet) fleet = pair_with_files (40);
   g_autoptr(GPtrArray) edits = g_ptr_array_new_with_free_func (g_free);
 
-  g_assert_true (sync_and_die (fleet, 1, "rename:30"));
+  g_assert_true (sk_sync_and_die (fleet, 1, "rename:30"));
   sk_fleet_close (fleet, 1);
   for (guint i = 0; i < 40; i++)
     {
@@ -277,7 +234,7 @@ test_change_after_crash (void)
   g_autofree char *path = file_of (fleet, 1, 3), *there = file_of (fleet, 0, 3);
   GStatBuf st;
 
-  g_assert_true (sync_and_die (fleet, 1, NULL));
+  g_assert_true (sk_sync_and_die (fleet, 1, NULL));
   g_usleep (20 * 1000);        /* a tick of the file system's clock, which lags behind */
   overwrite (path, 0, NULL, -1, FALSE);
   sk_fleet_settle (fleet, 6);
@@ -324,7 +281,7 @@ test_replay (void)
       g_autofree char *tree = NULL, *got = NULL, *b = sk_fleet_path (fleet, 1, "f");
 
       sk_put_file (a, "journal.txt", text, -1);
-      g_assert_true (sync_and_die (fleet, 0, stages[i]));
+      g_assert_true (sk_sync_and_die (fleet, 0, stages[i]));
       sk_fleet_settle (fleet, 6);
       tree = tree_of (fleet, 1);
       g_assert_null (strstr (tree, "conflict"));
@@ -345,7 +302,7 @@ test_replay_of_writes (void)
   sk_fleet_settle (fleet, 6);
   sk_put_file (a, "journal.txt", "one two\n", -1);
   g_variant_unref (sk_fleet_sync (fleet, 0));
-  g_assert_true (sync_and_die (fleet, 1, "rename:2"));
+  g_assert_true (sk_sync_and_die (fleet, 1, "rename:2"));
   got = sk_get_file (b, "journal.txt");
   g_assert_cmpstr (got, ==, "one two\n");
   sk_put_file (a, "journal.txt", "one two three\n", -1);
@@ -362,7 +319,7 @@ test_replay_of_removals (void)
 {
   g_autoptr(SkFleet) fleet = pair_with_files (10);
 
-  g_assert_true (sync_and_die (fleet, 1, "rename:20"));
+  g_assert_true (sk_sync_and_die (fleet, 1, "rename:20"));
   for (guint i = 0; i < 10; i++)
     {
       g_autofree char *path = file_of (fleet, 0, i), *there = file_of (fleet, 1, i);
@@ -523,9 +480,9 @@ test_one_engine_per_root (void)
 int
 main (int argc, char **argv)
 {
-  if (argc == 4 && strcmp (argv[1], "--child") == 0)
-    return run_child (argv[2], strcmp (argv[3], "dies") == 0);
-  self_path = argv[0];
+  if (sk_is_child (argc, argv))
+    return sk_run_child (argv);
+  sk_set_child_program (argv[0]);
   /* Every stop and start is made durable: on a busy disk that takes longer than the tests. */
   if (g_access ("/dev/shm", W_OK) == 0)
     g_setenv ("TMPDIR", "/dev/shm", FALSE);

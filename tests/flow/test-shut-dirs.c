@@ -5,16 +5,13 @@
 
 #include <fcntl.h>
 #include <glib/gstdio.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define NOBODY 65534u
 
-static char *self_path;
 static gboolean was_root;
 
 static void
@@ -236,39 +233,6 @@ test_momentary_mode_is_no_news (void)
 
 /* --- a kill while it is open --- */
 
-static int
-run_child (const char *home)
-{
-  SkSessionOptions options = { .home = home };
-  g_autoptr(GError) error = NULL;
-  SkSession *session = sk_session_open (&options, &error);
-  g_autoptr(GVariant) report = NULL;
-
-  g_assert_no_error (error);
-  report = sk_session_command (session, "sync", NULL, NULL, NULL, NULL, &error);
-  g_assert_no_error (error);
-  sk_session_close (session);
-  return 0;
-}
-
-/* TRUE when it was killed. */
-static gboolean
-sync_and_die (SkFleet *fleet, guint i, const char *stage)
-{
-  g_autofree char *home = sk_fleet_home (fleet, i);
-  const char *argv[] = { self_path, "--child", home, NULL };
-  g_auto(GStrv) environment = g_environ_setenv (g_get_environ (), "SKERRY_TEST_KILL_AT", stage, TRUE);
-  g_autoptr(GError) error = NULL;
-  int status;
-
-  sk_fleet_close (fleet, i);
-  g_spawn_sync (NULL, (char **) argv, environment, G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL, NULL, &status, &error);
-  g_assert_no_error (error);
-  g_assert_true ((WIFEXITED (status) && WEXITSTATUS (status) == 0) || (WIFSIGNALED (status) && WTERMSIG (status) == SIGKILL));
-  sk_fleet_open (fleet, i);
-  return WIFSIGNALED (status);
-}
-
 static void
 test_killed (void)
 {
@@ -288,7 +252,7 @@ test_killed (void)
       sk_put_file (a, name, text, -1);
       shut (a);
       sk_sync (fleet, 0);
-      kills += sync_and_die (fleet, 1, stage);
+      kills += sk_sync_and_die (fleet, 1, stage);
       open += mode_of (b, "p") != 0555;
       sk_sync_all (fleet, 2);
       sk_assert_equal_trees (fleet, "f");
@@ -351,38 +315,40 @@ test_foreign_directory (void)
   sk_assert_equal_trees (fleet, "f");
 }
 
-/* The place where this program was built need not let an ordinary user in. */
-static void
+/* The place where this program was built need not let an ordinary user in. (transfer full) */
+static char *
 copy_self (const char *dir)
 {
+  char *copy = g_build_filename (dir, "program", NULL);
   g_autofree char *bytes = NULL;
   gsize len;
 
-  self_path = g_build_filename (dir, "program", NULL);
   g_assert_true (g_file_get_contents ("/proc/self/exe", &bytes, &len, NULL));
-  g_assert_true (g_file_set_contents (self_path, bytes, (gssize) len, NULL));
-  g_assert_cmpint (chmod (self_path, 0755), ==, 0);
+  g_assert_true (g_file_set_contents (copy, bytes, (gssize) len, NULL));
+  g_assert_cmpint (chmod (copy, 0755), ==, 0);
+  sk_set_child_program (copy);
+  return copy;
 }
 
 int
 main (int argc, char **argv)
 {
-  g_autofree char *dir = NULL;
+  g_autofree char *dir = NULL, *copy = NULL;
   int result;
 
   was_root = getuid () == 0;
-  if (argc == 3 && g_str_equal (argv[1], "--child"))
+  if (sk_is_child (argc, argv))
     {
       /* For good, so that a sanitizer may look into it. */
       g_assert_cmpint (setresuid (geteuid (), geteuid (), geteuid ()), ==, 0);
       g_assert_cmpint (prctl (PR_SET_DUMPABLE, 1), ==, 0);
-      return run_child (argv[2]);
+      return sk_run_child (argv);
     }
   g_test_init (&argc, &argv, NULL);
   dir = g_dir_make_tmp ("skerry-program-XXXXXX", NULL);
   g_assert_nonnull (dir);
   g_assert_cmpint (chmod (dir, 0755), ==, 0);
-  copy_self (dir);
+  copy = copy_self (dir);
   become (NOBODY);
   g_test_add_func ("/shut-dirs/sit-B082/arrives", test_arrives);
   g_test_add_func ("/shut-dirs/sit-B082/not-even-searched", test_not_even_searched);
@@ -393,8 +359,7 @@ main (int argc, char **argv)
   g_test_add_func ("/shut-dirs/sit-B082/foreign-directory", test_foreign_directory);
   result = g_test_run ();
   become (0);
-  g_assert_cmpint (unlink (self_path), ==, 0);
+  g_assert_cmpint (unlink (copy), ==, 0);
   g_assert_cmpint (rmdir (dir), ==, 0);
-  g_free (self_path);
   return result;
 }

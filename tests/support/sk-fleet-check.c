@@ -22,6 +22,36 @@ sk_assert_equal_trees (SkFleet *fleet, const char *folder)
     }
 }
 
+void
+sk_three_init (SkThree *self, guint n)
+{
+  self->fleet = sk_fleet_new (n, FALSE);
+  self->a = sk_fleet_path (self->fleet, 0, "f");
+  self->b = n > 1 ? sk_fleet_path (self->fleet, 1, "f") : NULL;
+  self->c = n > 2 ? sk_fleet_path (self->fleet, 2, "f") : NULL;
+  sk_put_file (self->a, "x.txt", "base", -1);
+  sk_fleet_share (self->fleet, "f");
+}
+
+void
+sk_three_clear (SkThree *self)
+{
+  g_clear_pointer (&self->fleet, sk_fleet_free);
+  g_free (self->a);
+  g_free (self->b);
+  g_free (self->c);
+}
+
+void
+sk_three_assert_everywhere (SkThree *self, const char *content, guint times)
+{
+  const char *const dirs[] = { self->a, self->b, self->c };
+
+  for (guint i = 0; i < G_N_ELEMENTS (dirs); i++)
+    if (dirs[i] != NULL)
+      g_assert_cmpuint (sk_count_content (dirs[i], content), ==, times);
+}
+
 gboolean
 sk_there (const char *dir, const char *path)
 {

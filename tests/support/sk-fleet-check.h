@@ -36,6 +36,31 @@ char *sk_folder_state (SkFleet *fleet, guint i, const char *folder);
 typedef gboolean (*SkTest) (gpointer data);
 gboolean sk_wait (SkTest test, gpointer data, guint seconds);
 
+/* --- a device that is killed --- */
+
+/* main asks this first, before g_test_init: TRUE in a process that sk_sync_and_die started; main then returns what sk_run_child returns. */
+gboolean sk_is_child (int argc, char **argv);
+int sk_run_child (char **argv);
+/* What sk_sync_and_die starts: argv[0], or a copy of it. */
+void sk_set_child_program (const char *path);
+/* Syncs device @i in a process that is killed: at "STAGE:N", or after all work is done when @stage is NULL. TRUE when it was killed. */
+gboolean sk_sync_and_die (SkFleet *fleet, guint i, const char *stage);
+
+/* --- up to three devices that share "f" with "x.txt" = "base" in it --- */
+
+typedef struct
+{
+  SkFleet *fleet;
+  char *a, *b, *c;               /* "f" on each; NULL: there is no such device */
+} SkThree;
+void sk_three_init (SkThree *self, guint n);
+void sk_three_clear (SkThree *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (SkThree, sk_three_clear)
+/* On each device @times files have this content. */
+void sk_three_assert_everywhere (SkThree *self, const char *content, guint times);
+
+/* --- a storage that fails --- */
+
 /* From now on the storage "main" of device @i goes through this: it fails the next @n operations of a kind on names that begin with @prefix.
  * @n G_MAXUINT: all of them. */
 typedef struct _SkFlaky SkFlaky;
