@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Short sequences that the model of three devices found to go wrong once. */
+#include "sk-fleet-check.h"
+#include "sk-flow.h"
 #include "sk-pair.h"
 
 #include <fcntl.h>
@@ -226,6 +228,65 @@ test_touched_loser (void)
   g_assert_cmpint (time_of (c, copy), ==, 1200000000);
 }
 
+typedef struct
+{
+  SkSession *session;
+  gint64 folder;
+  const char *path;
+  SkKind kind;                   /* by the base */
+} Taken;
+
+static gboolean
+look_at_base (SkSession *session, gpointer data, GError **error)
+{
+  Taken *taken = data;
+  g_autoptr(SkNode) node = sk_index_node (session->index, taken->folder, taken->path, NULL);
+
+  taken->kind = node != NULL ? node->base.kind : SK_KIND_NONE;
+  return TRUE;
+}
+
+static gboolean
+is_taken (gpointer data)
+{
+  Taken *taken = data;
+
+  return sk_session_index (taken->session, look_at_base, taken, NULL) && taken->kind == SK_KIND_FILE;
+}
+
+/* What a person put into a new directory was taken in before the directory itself, and the way down went in between: it is still his directory,
+ * and stays when what lies in it goes. */
+static void
+test_directory_taken_after_its_file (void)
+{
+  g_autoptr(SkFleet) fleet = sk_fleet_new (2, FALSE);
+  g_autofree char *a = sk_fleet_path (fleet, 0, "f"), *b = sk_fleet_path (fleet, 1, "f");
+  SkDownResult result;
+  g_autoptr(SkConfig) config = NULL;
+  Taken taken = { .path = "d/x" };
+
+  sk_fleet_share (fleet, "f");
+  config = sk_session_config (fleet->devices[0]);
+  taken.session = fleet->devices[0];
+  taken.folder = ((SkFlowFolder *) config->folders->pdata[0])->row;
+  sk_put_file (a, "d/x", "in a new directory", -1);
+  sk_up_note (taken.session->up, taken.folder, taken.path, FALSE, FALSE);
+  g_assert_true (sk_wait (is_taken, &taken, 5));
+  sk_down_result_init (&result);
+  g_assert_true (sk_down_sync (taken.session->down, NULL, 0, &result, NULL, NULL));
+  g_assert_cmpuint (result.failed->len, ==, 0);
+  sk_down_result_clear (&result);
+  sync_cleanly (fleet, 0);
+  sync_cleanly (fleet, 1);
+  assert_equal_trees (fleet);
+  sk_unlink (b, "d/x");
+  sync_cleanly (fleet, 1);
+  sk_fleet_settle (fleet, 8);
+  assert_equal_trees (fleet);
+  g_assert_true (sk_there (a, "d"));
+  g_assert_false (sk_there (a, "d/x"));
+}
+
 int
 main (int argc, char **argv)
 {
@@ -235,6 +296,7 @@ main (int argc, char **argv)
   g_test_add_func ("/sequences/made-again-where-it-was-removed", test_made_again);
   g_test_add_func ("/sequences/rule-A5/lost-database", test_lost_database);
   g_test_add_func ("/sequences/directory-that-became-empty", test_directory_that_became_empty);
+  g_test_add_func ("/sequences/rule-A15/directory-taken-after-its-file", test_directory_taken_after_its_file);
   g_test_add_func ("/sequences/time-of-a-link", test_time_of_link);
   g_test_add_func ("/sequences/rule-A7/withdrawn-copy-that-was-changed", test_withdrawn_copy);
   g_test_add_func ("/sequences/rule-A7/touched-loser", test_touched_loser);
