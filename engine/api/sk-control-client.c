@@ -13,18 +13,18 @@
 #define CANCEL_SECONDS 30
 /* An engine that gives no sign of life for so long is stopped or hangs: an answer, a report of progress, or the answer to a ping,
  * which is given by a thread that has nothing else to do, however long a command takes. */
-#define SILENCE_SECONDS 10
+#define SILENCE_MS 10000
 
 static guint
-silence_seconds (void)
+silence_ms (void)
 {
 #if SK_TEST_HOOKS
-  const char *seconds = g_getenv ("SKERRY_TEST_SILENCE");
+  const char *ms = g_getenv ("SKERRY_TEST_SILENCE_MS");
 
-  if (seconds != NULL)
-    return (guint) g_ascii_strtoull (seconds, NULL, 10);
+  if (ms != NULL)
+    return (guint) g_ascii_strtoull (ms, NULL, 10);
 #endif
-  return SILENCE_SECONDS;
+  return SILENCE_MS;
 }
 
 static gboolean
@@ -53,7 +53,7 @@ static gpointer
 run_deadline (gpointer data)
 {
   Deadline *self = data;
-  gint64 end = g_get_monotonic_time () + silence_seconds () * G_USEC_PER_SEC;
+  gint64 end = g_get_monotonic_time () + silence_ms () * G_TIME_SPAN_MILLISECOND;
 
   g_mutex_lock (&self->lock);
   while (!self->done && !self->struck)
@@ -227,7 +227,7 @@ on_tick (gpointer user_data)
 {
   Wait *wait = user_data;
 
-  if (g_get_monotonic_time () - wait->alive_at >= silence_seconds () * G_USEC_PER_SEC && wait->pings > 0)
+  if (g_get_monotonic_time () - wait->alive_at >= silence_ms () * G_TIME_SPAN_MILLISECOND && wait->pings > 0)
     wait->silent = TRUE;
   else if (wait->pings == 0)
     {
@@ -271,7 +271,7 @@ wait_for_reply (Wait *wait, GMainContext *context, GCancellable *cancellable)
 {
   g_autoptr(GSource) cancel = NULL;
   g_autoptr(GSource) limit = NULL;
-  g_autoptr(GSource) tick = g_timeout_source_new (MAX (silence_seconds () * 1000 / 4, 250));
+  g_autoptr(GSource) tick = g_timeout_source_new (silence_ms () / 4);
 
   wait->alive_at = g_get_monotonic_time ();
   attach (tick, context, on_tick, wait);

@@ -417,6 +417,8 @@ test_hostile (Fixture *f, gconstpointer data)
 
 /* --- an engine that says nothing --- */
 
+#define SILENCE_MS 500                   /* long enough for a busy machine to answer a ping */
+
 static const char *self_path;
 
 /* The engine is a process of its own: this program, started again. It ends when its input does. */
@@ -433,7 +435,7 @@ run_engine (const char *home)
   fake_block ("slow");
   g_assert_cmpint (write (STDOUT_FILENO, "!", 1), ==, 1);
   g_assert_cmpint (read (STDIN_FILENO, &end, 1), ==, 1);      /* "slow" is being waited for */
-  g_usleep (3 * G_USEC_PER_SEC);
+  g_usleep (5 * SILENCE_MS / 2 * G_TIME_SPAN_MILLISECOND);
   fake_release ("slow");
   while (read (STDIN_FILENO, &end, 1) > 0)
     ;
@@ -463,7 +465,7 @@ test_stopped (void)
   int in, out, status;
   char ready;
 
-  g_setenv ("SKERRY_TEST_SILENCE", "1", TRUE);
+  g_setenv ("SKERRY_TEST_SILENCE_MS", G_STRINGIFY (SILENCE_MS), TRUE);
   g_spawn_async_with_pipes (NULL, (char **) argv, NULL, G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, &pid, &in, &out, NULL, &error);
   g_assert_no_error (error);
   g_assert_cmpint (read (out, &ready, 1), ==, 1);
@@ -474,9 +476,11 @@ test_stopped (void)
   g_assert_cmpint (write (in, "s", 1), ==, 1);
   begin = g_get_monotonic_time ();
   assert_reply (connection, "slow", NULL, "{'took': <'long'>}");
-  g_assert_cmpint (g_get_monotonic_time () - begin, >=, 2 * G_USEC_PER_SEC);
+  g_assert_cmpint (g_get_monotonic_time () - begin, >=, 2 * SILENCE_MS * G_TIME_SPAN_MILLISECOND);
 
   g_assert_cmpint (kill (pid, SIGSTOP), ==, 0);
+  g_assert_cmpint (waitpid (pid, &status, WUNTRACED), ==, pid);      /* until then it may still answer */
+  g_assert_true (WIFSTOPPED (status));
   begin = g_get_monotonic_time ();
   g_assert_null (sk_control_call (connection, "vault.show", NULL, NULL, NULL, NULL, &error));
   assert_names_process (error, pid);
@@ -493,7 +497,7 @@ test_stopped (void)
   g_assert_cmpint (waitpid (pid, &status, 0), ==, pid);
   g_assert_cmpint (status, ==, 0);
   close (out);
-  g_unsetenv ("SKERRY_TEST_SILENCE");
+  g_unsetenv ("SKERRY_TEST_SILENCE_MS");
   remove_tree (dir);
 }
 
