@@ -3,8 +3,8 @@
 
 #include "sk-merge.h"
 #include "sk-rules.h"
-#include "sk-target.h"
 #include "sk-test-hooks.h"
+#include "sk-touched.h"
 
 #include <string.h>
 
@@ -90,30 +90,6 @@ scan_job_free (gpointer data)
   g_free (job);
 }
 
-/* A writer that held a file open goes on writing to it in the trash: what it wrote comes back under the name of a conflict copy (A11). */
-static void
-restore_touched (ScanJob *job)
-{
-  g_autoptr(GPtrArray) touched = sk_trash_touched (job->root);
-
-  for (guint i = 0; i < touched->len; i++)
-    {
-      SkTrashItem *item = touched->pdata[i];
-      g_autoptr(SkEntry) loser = sk_entry_new (&job->id, item->path, SK_KIND_FILE);
-      g_autofree char *path = NULL;
-      g_autoptr(GError) error = NULL;
-
-      g_free (loser->device_name);
-      loser->device_name = g_strdup (job->up->session->who.device_name);
-      loser->wall = item->stat.mtime / 1000000000;
-      memcpy (loser->content.bytes, &item->stat.ino, sizeof item->stat.ino);
-      memcpy (loser->content.bytes + sizeof item->stat.ino, &item->stat.mtime, sizeof item->stat.mtime);
-      path = sk_conflict_path (loser);
-      if (!sk_trash_restore (job->root, item, path, &error))
-        g_message ("a file that was written to in the trash stays there: %s", error->message);
-    }
-}
-
 /* What --only leaves out is treated like what the rules ignore: not looked at, not missing. Globs that cannot be understood (NULL) select nothing. */
 static void
 leave_out (SkScanDir *listing, const SkOnly *only)
@@ -149,7 +125,7 @@ run_scan (gpointer data)
       job->ignore = sk_rules_read (job->up->session, job->folder->row, job->name, job->root, &job->no_rules);
       if (job->ignore == NULL)
         return;
-      restore_touched (job);
+      sk_touched_restore (job->up->session, job->folder->row, &job->id, job->root, G_MININT64);
     }
   for (guint i = 0; i < job->dirs->len; i++)
     {

@@ -3,6 +3,8 @@
 
 #include "sk-care.h"
 #include "sk-rules.h"
+#include "sk-target.h"
+#include "sk-touched.h"
 #include "sk-watcher.h"
 
 #define POLL_BUSY_US (5 * G_USEC_PER_SEC)                         /* RULES C9 */
@@ -11,6 +13,10 @@
 #define RESCAN_US (G_GINT64_CONSTANT (24) * 3600 * G_USEC_PER_SEC)
 #define CARE_FIRST_US (G_GINT64_CONSTANT (600) * G_USEC_PER_SEC)   /* not while everything starts */
 #define CARE_US (G_GINT64_CONSTANT (24) * 3600 * G_USEC_PER_SEC)
+/* After something came into the trash it is looked at so often, then less and less; what is older than a day by the daily pass. */
+#define LOOK_FIRST_US (10 * G_USEC_PER_SEC)
+#define LOOK_LAST_US (G_GINT64_CONSTANT (3600) * G_USEC_PER_SEC)
+#define LOOK_BACK_US (G_GINT64_CONSTANT (25) * 3600 * G_USEC_PER_SEC)
 #define RESCAN_UNWATCHED_US (G_GINT64_CONSTANT (300) * G_USEC_PER_SEC)
 
 typedef struct
@@ -21,6 +27,8 @@ typedef struct
   SkRoot *root;
   SkWatcher *watcher;            /* NULL: none could be made */
   gboolean limited;
+  guint arrivals;                /* in the trash, when that was looked at last */
+  gint64 look_us, look_at;       /* from one look at the trash to the next; 0: none is due */
 } Watched;
 
 struct _SkWatch
@@ -30,6 +38,7 @@ struct _SkWatch
   GPtrArray *folders;            /* Watched */
   SkTimer *poll_timer, *revive_timer, *rescan_timer, *care_timer;
   gint64 poll_us;
+  int looks_out;                 /* atomic: looks at a trash that have not ended */
 };
 
 static void
@@ -187,6 +196,77 @@ on_poll (gpointer data)
   return G_SOURCE_REMOVE;
 }
 
+/* --- a writer that goes on in the trash (A11) --- */
+
+typedef struct
+{
+  SkWatch *watch;
+  gint64 row;
+  SkId id;
+  SkRoot *root;
+} Look;
+
+static void
+look_free (gpointer data)
+{
+  Look *look = data;
+
+  g_atomic_int_add (&look->watch->looks_out, -1);
+  sk_root_unref (look->root);
+  g_free (look);
+}
+
+/* care thread */
+static void
+run_look (gpointer data)
+{
+  Look *look = data;
+  SkSession *session = look->watch->session;
+
+  sk_touched_restore (session, look->row, &look->id, look->root, sk_clock_wall (session->clock) - LOOK_BACK_US);
+}
+
+static gboolean
+look_is_due (Watched *watched, gint64 now)
+{
+  guint arrivals = sk_trash_arrivals (watched->root);
+
+  if (arrivals != watched->arrivals)
+    {
+      watched->arrivals = arrivals;
+      watched->look_us = LOOK_FIRST_US;
+      watched->look_at = now + LOOK_FIRST_US;
+    }
+  if (watched->look_at == 0 || watched->look_at > now)
+    return FALSE;
+  watched->look_us = MIN (watched->look_us * 2, LOOK_LAST_US);
+  watched->look_at = now + watched->look_us;
+  return TRUE;
+}
+
+/* Nothing is put back while paused, and no look begins while others have not ended. */
+static void
+look_into_trash (SkWatch *self)
+{
+  g_autoptr(SkConfig) config = sk_session_config (self->session);
+
+  if (g_atomic_int_get (&self->session->paused) || g_atomic_int_get (&self->looks_out) > 0)
+    return;
+  for (guint i = 0; i < self->folders->len; i++)
+    {
+      Watched *watched = self->folders->pdata[i];
+      const SkFlowFolder *folder = sk_config_folder (config, watched->row);
+      Look *look;
+
+      if (folder == NULL || !look_is_due (watched, sk_clock_now (self->session->clock)))
+        continue;
+      look = g_new0 (Look, 1);
+      *look = (Look) { .watch = self, .row = watched->row, .id = folder->id, .root = sk_root_ref (watched->root) };
+      g_atomic_int_inc (&self->looks_out);
+      sk_worker_push (self->care, run_look, look, look_free);
+    }
+}
+
 /* A folder that was away may be back, and one that was there may be away. */
 static gboolean
 on_revive (gpointer data)
@@ -201,6 +281,7 @@ on_revive (gpointer data)
       sk_up_reload (self->session->up);
       on_reload (self);
     }
+  look_into_trash (self);
   self->revive_timer = sk_clock_timer (self->session->clock, sk_worker_context (self->worker), REVIVE_US, on_revive, self);
   return G_SOURCE_REMOVE;
 }

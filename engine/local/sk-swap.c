@@ -145,7 +145,8 @@ sk_swap_take (SkRoot *root, const SkSpot *from, const SkSpot *own, const SkStat 
   if (came_through (own, &before, moved))
     return 0;
   /* When something newer is at @from already, both stay where they are: nothing is lost. */
-  sk_swap_put (root, own, from);
+  if (sk_swap_put (root, own, from) != 0)
+    sk_trash_note_lost (root, own);
   return ESTALE;
 }
 
@@ -287,7 +288,8 @@ replace_by_two_moves (SkRoot *root, const SkSpot *own, const SkSpot *to, const S
     return SK_SWAP_DONE;
   if (*errnum == EEXIST)
     *errnum = ESTALE;
-  sk_swap_put (root, slot, to);
+  if (sk_swap_put (root, slot, to) != 0)
+    sk_trash_note_lost (root, slot);
   return SK_SWAP_KEPT;
 }
 

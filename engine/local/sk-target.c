@@ -130,6 +130,8 @@ change_install (Change *self, const SkSpot *own, const SkStat *expected, GError 
     result = sk_swap_replace (self->root, own, &self->to, &self->slot, expected, &old, &errnum);
   if (result != SK_SWAP_DONE)
     {
+      if (result == SK_SWAP_LOST)
+        sk_trash_note_lost (self->root, &self->slot);
       fail_change (self, errnum, is_absent (expected) ? "create" : "replace", error);
       return result;
     }

@@ -65,9 +65,16 @@ GPtrArray *sk_trash_list (SkRoot *root, GError **error);
 gboolean sk_trash_restore (SkRoot *root, const SkTrashItem *item, const char *to_path, GError **error);
 /* Staggered: everything of the last day, then one per day and path, nothing older than @keep_us. Returns the count removed. */
 guint sk_trash_expire (SkRoot *root, gint64 wall_us, gint64 keep_us, GCancellable *cancellable);
-/* Items that were written to after they came here (a writer held them open, A11): by comparing mtime and size with how they came; for
- * those of an earlier run of the engine by an mtime after the batch time that was stamped together with the ctime. Files with another
- * name elsewhere are not counted. Reads the whole trash. Never NULL. (transfer full) */
-GPtrArray *sk_trash_touched (SkRoot *root);
+/* Items that were written to after they came here (a writer held them open, A11), or are saves that could not be put back: by comparing
+ * mtime and size with how they came; for those of an earlier run of the engine by an mtime after the batch time that was stamped together
+ * with the ctime. Files with another name elsewhere are not counted. Reads all batches that began at @since (wall µs) or later;
+ * G_MININT64: the whole trash. Never NULL. (transfer full) */
+GPtrArray *sk_trash_touched (SkRoot *root, gint64 since);
+/* As it is now, @item is no news any more. */
+void sk_trash_is_seen (SkRoot *root, const SkTrashItem *item);
+/* How many files came into the trash since @root was opened. Any thread. */
+guint sk_trash_arrivals (SkRoot *root);
+/* Where @item lies, below the root. (transfer full) */
+char *sk_trash_item_path (const SkTrashItem *item);
 /* Partials nobody needs any more: not in @wanted (set of SkHash) and older than a day. */
 void sk_partial_expire (SkRoot *root, GHashTable *wanted, gint64 wall_us);

@@ -158,12 +158,12 @@ trashed_equal (gconstpointer a, gconstpointer b)
   return ((const SkTrashed *) a)->ino == ((const SkTrashed *) b)->ino;
 }
 
-void
-sk_trash_note (SkRoot *root, const SkStat *stat)
+static void
+note (SkRoot *root, const SkStat *stat, gint64 mtime, guint arrivals)
 {
   SkWriterState *state;
   g_autoptr(GMutexLocker) locker = NULL;
-  SkTrashed *note;
+  SkTrashed *trashed;
 
   if (stat->kind != SK_KIND_FILE)
     return;
@@ -175,11 +175,37 @@ sk_trash_note (SkRoot *root, const SkStat *stat)
       state->trashed[1] = state->trashed[0];
       state->trashed[0] = g_hash_table_new_full (trashed_hash, trashed_equal, g_free, NULL);
     }
-  note = g_new0 (SkTrashed, 1);
-  note->ino = stat->ino;
-  note->mtime = stat->mtime;
-  note->size = stat->size;
-  g_hash_table_replace (state->trashed[0], note, note);
+  trashed = g_new0 (SkTrashed, 1);
+  trashed->ino = stat->ino;
+  trashed->mtime = mtime;
+  trashed->size = stat->size;
+  g_hash_table_replace (state->trashed[0], trashed, trashed);
+  state->arrivals += arrivals;
+}
+
+void
+sk_trash_note (SkRoot *root, const SkStat *stat)
+{
+  note (root, stat, stat->mtime, 1);
+}
+
+void
+sk_trash_note_lost (SkRoot *root, const SkSpot *slot)
+{
+  SkStat stat;
+
+  /* A time that no file has: it differs from this note whatever happens. */
+  if (sk_stat_at (slot->dir, slot->name, &stat))
+    note (root, &stat, G_MININT64, 1);
+}
+
+guint
+sk_trash_arrivals (SkRoot *root)
+{
+  SkWriterState *state = sk_writer_state (root);
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&state->lock);
+
+  return state->arrivals;
 }
 
 /* ---- walking ---- */
@@ -306,9 +332,9 @@ compare_items (gconstpointer a, gconstpointer b)
   return order != 0 ? order : strcmp ((*x)->path, (*y)->path);
 }
 
-/* What @func adds to an array, of all batches. */
+/* What @func adds to an array, of all batches that began at @since or later. */
 static GPtrArray *
-collect (SkRoot *root, FoundFunc func, GError **error)
+collect (SkRoot *root, gint64 since, FoundFunc func, GError **error)
 {
   g_autoptr(GPtrArray) batches = list_batches (root, error);
   g_autoptr(GPtrArray) items = NULL;
@@ -318,8 +344,12 @@ collect (SkRoot *root, FoundFunc func, GError **error)
   items = g_ptr_array_new_with_free_func ((GDestroyNotify) trash_item_free);
   for (guint i = 0; i < batches->len; i++)
     {
-      g_autoptr(GPtrArray) dirs
-          = walk_batch (root, g_ptr_array_index (batches, i), NULL, func, items);
+      const char *batch = g_ptr_array_index (batches, i);
+      g_autoptr(GPtrArray) dirs = NULL;
+      gint64 when = 0;
+
+      if (batch_time (batch, &when) && when >= since)
+        dirs = walk_batch (root, batch, NULL, func, items);
     }
   g_ptr_array_sort (items, compare_items);
   return g_steal_pointer (&items);
@@ -328,7 +358,7 @@ collect (SkRoot *root, FoundFunc func, GError **error)
 GPtrArray *
 sk_trash_list (SkRoot *root, GError **error)
 {
-  return collect (root, add_item, error);
+  return collect (root, G_MININT64, add_item, error);
 }
 
 /* ---- looking once more ---- */
@@ -343,11 +373,11 @@ differs_from_note (SkRoot *root, const SkStat *stat)
 
   for (guint i = 0; i < G_N_ELEMENTS (state->trashed); i++)
     {
-      const SkTrashed *note
+      const SkTrashed *known
           = state->trashed[i] != NULL ? g_hash_table_lookup (state->trashed[i], &key) : NULL;
 
-      if (note != NULL)
-        return note->mtime != stat->mtime || note->size != stat->size;
+      if (known != NULL)
+        return known->mtime != stat->mtime || known->size != stat->size;
     }
   return -1;
 }
@@ -371,12 +401,24 @@ add_touched (SkRoot *root, const Found *found, gpointer data)
 }
 
 GPtrArray *
-sk_trash_touched (SkRoot *root)
+sk_trash_touched (SkRoot *root, gint64 since)
 {
-  GPtrArray *items = collect (root, add_touched, NULL);
+  GPtrArray *items = collect (root, since, add_touched, NULL);
 
   return items != NULL ? items
                        : g_ptr_array_new_with_free_func ((GDestroyNotify) trash_item_free);
+}
+
+void
+sk_trash_is_seen (SkRoot *root, const SkTrashItem *item)
+{
+  note (root, &item->stat, item->stat.mtime, 0);
+}
+
+char *
+sk_trash_item_path (const SkTrashItem *item)
+{
+  return trash_path (item->batch, item->path);
 }
 
 /* ---- out of the trash ---- */

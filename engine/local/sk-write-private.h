@@ -66,6 +66,8 @@ int sk_trash_slot (SkRoot *root, const char *batch, const char *path, const char
                    GError **error);
 /* Remembers how a file looked when it came into the trash, for sk_trash_touched. */
 void sk_trash_note (SkRoot *root, const SkStat *stat);
+/* What lies at @slot is a person's save that could not be put back: it counts as touched. */
+void sk_trash_note_lost (SkRoot *root, const SkSpot *slot);
 
 /* --- barrier --- */
 /* A file whose bytes and metadata, and a directory in which a name changed, are made durable by the
@@ -84,6 +86,7 @@ typedef struct
   int failed;             /* errno of an early sync, told by the next barrier */
   gint64 slow_until;      /* monotonic µs: no syncfs before then */
   GHashTable *trashed[2]; /* set of SkTrashed: the newer half and the older half */
+  guint arrivals;         /* in the trash, all in all */
 
   GMutex barrier; /* held through a whole sync; taken before @lock */
 } SkWriterState;

@@ -229,7 +229,7 @@ test_any_file (void)
 static guint
 touched (Tree *tree, const char *path)
 {
-  g_autoptr(GPtrArray) items = sk_trash_touched (tree->root);
+  g_autoptr(GPtrArray) items = sk_trash_touched (tree->root, G_MININT64);
 
   for (guint i = 0; i < items->len; i++)
     g_assert_cmpstr (((const SkTrashItem *) g_ptr_array_index (items, i))->path, ==, path);
@@ -284,6 +284,38 @@ test_open_handle (void)
       g_assert_cmpuint (touched (tree, "d/f"), ==, 1);
       close (fd);
     }
+}
+
+/* A save that a removal met, and that could not be put back since there was a newer one, lies in the trash: it counts as touched however old it is. */
+static void
+save_twice (const char *point, gpointer data)
+{
+  Tree *tree = data;
+
+  if (strcmp (point, "checked") == 0 || strcmp (point, "swapped") == 0)
+    {
+      g_autofree char *full = tree_path (tree, "f");
+
+      unlink (full);
+      tree_text (tree, "f", point);
+      tree_set_mtime (tree, "f", 1000000000);
+    }
+}
+
+static void
+test_lost_save (void)
+{
+  g_autoptr(Tree) tree = tree_new_prepared ();
+  g_autoptr(GError) error = NULL;
+  SkStat stat = given (tree, "f", "text");
+  guint before = sk_trash_arrivals (tree->root);
+
+  sk_write_hooks = (SkWriteHooks) { .at = save_twice, .data = tree };
+  g_assert_false (sk_target_remove (tree->root, "f", &stat, BATCH, &error));
+  sk_write_hooks = (SkWriteHooks) { 0 };
+  g_assert_error (error, SK_ERROR, SK_ERROR_CHANGED);
+  g_assert_cmpuint (touched (tree, "f"), ==, 1);
+  g_assert_cmpuint (sk_trash_arrivals (tree->root), ==, before + 1);
 }
 
 /* A writer that sets the time back afterwards is found while the same engine runs. */
@@ -354,6 +386,7 @@ main (int argc, char **argv)
   g_test_add_func ("/trash/cancelled", test_cancelled);
   g_test_add_func ("/trash/any-file", test_any_file);
   g_test_add_func ("/trash/rule-a11/open-handle", test_open_handle);
+  g_test_add_func ("/trash/rule-a11/lost-save", test_lost_save);
   g_test_add_func ("/trash/rule-a11/quiet-handle", test_quiet_handle);
   g_test_add_func ("/trash/rule-a11/untouched", test_untouched);
   return g_test_run ();
