@@ -213,6 +213,22 @@ sk_crash_sort_out (SkUp *self, GPtrArray *items, GError **error)
   return TRUE;
 }
 
+/* What the engine may have put there itself before it was killed, although nothing of that is wanted any more: a directory in the place of a file, or
+ * what is a version of the path. */
+static gboolean
+may_be_ours (SkSession *session, const SkUpItem *item, const SkNode *node)
+{
+  const SkFound *found = item->found;
+
+  if (found->what != SK_FOUND_CHANGED || node->base.kind == SK_KIND_NONE)
+    return FALSE;
+  if (found->stat.kind != node->base.kind)
+    return TRUE;
+  return found->stat.kind == SK_KIND_FILE && item->content != NULL
+         && sk_index_content_row (session->index, &item->content->content) != node->base.content
+         && sk_index_version_with_content (session->index, node->row, &item->content->content, NULL) > 0;
+}
+
 gboolean
 sk_crash_base_is_unsure (SkSession *session, const SkUpItem *item)
 {
@@ -222,7 +238,7 @@ sk_crash_base_is_unsure (SkSession *session, const SkUpItem *item)
     return FALSE;
   node = sk_index_node (session->index, item->found->folder, item->found->path, NULL);
   return node != NULL && node->target.kind != SK_KIND_NONE
-         && (node->target.kind != node->base.kind || node->target.content != node->base.content);
+         && (node->target.kind != node->base.kind || node->target.content != node->base.content || may_be_ours (session, item, node));
 }
 
 gboolean

@@ -339,6 +339,48 @@ test_replay_of_removals (void)
   assert_equal_trees (fleet);
 }
 
+static void
+copy_storage (const char *how, const char *from, const char *to)
+{
+  const char *argv[] = { "cp", how, "--", from, to, NULL };
+  int status = -1;
+
+  g_assert_true (g_spawn_sync (NULL, (char **) argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL, NULL, &status, NULL));
+  g_assert_cmpint (status, ==, 0);
+}
+
+/* Killed after a directory took the place of a file that lost its name to it, and before the base followed; then the directory is removed elsewhere, and
+ * nothing is wanted any more but the file. That a directory is here was no wish of anybody: the file is not lost. */
+static void
+test_replay_of_a_directory (void)
+{
+  g_autoptr(SkFleet) fleet = pair_with_files (3);
+  g_autofree char *a = sk_fleet_path (fleet, 0, "f"), *b = sk_fleet_path (fleet, 1, "f"), *dir = g_build_filename (a, "x", NULL);
+  g_autofree char *there = g_build_filename (b, "x", NULL);
+  g_autofree char *before = g_strconcat (fleet->storage, ".before", NULL), *after = g_strconcat (fleet->storage, ".after", NULL);
+  g_autofree char *all = g_strconcat (after, "/.", NULL);
+
+  sk_put_file (a, "x", "base", -1);
+  sk_fleet_settle (fleet, 6);
+  sk_unlink (b, "x");
+  g_assert_cmpint (g_mkdir (there, 0755), ==, 0);
+  g_variant_unref (sk_fleet_sync (fleet, 1));
+  sk_put_file (a, "x", "edited by a person", -1);
+  copy_storage ("-a", fleet->storage, before);
+  g_assert_true (sk_sync_and_die (fleet, 0, "write:2"));
+  g_assert_true (g_file_test (dir, G_FILE_TEST_IS_DIR));
+  /* Who removes the directory has not heard of the edit. */
+  g_assert_cmpint (g_rename (fleet->storage, after), ==, 0);
+  g_assert_cmpint (g_rename (before, fleet->storage), ==, 0);
+  g_assert_cmpint (g_rmdir (there), ==, 0);
+  g_variant_unref (sk_fleet_sync (fleet, 1));
+  copy_storage ("-au", all, fleet->storage);
+  g_assert_true (sk_down_pull (fleet->devices[0]->down, NULL, NULL));
+  sk_fleet_settle (fleet, 8);
+  assert_equal_trees (fleet);
+  g_assert_cmpuint (sk_count_content (b, "edited by a person"), ==, 1);
+}
+
 /* Written, synced, and written again with the same size at once. */
 static void
 test_same_size (void)
@@ -497,6 +539,7 @@ main (int argc, char **argv)
   g_test_add_func ("/crash/sit-B089/replay", test_replay);
   g_test_add_func ("/crash/sit-B089/replay-of-writes", test_replay_of_writes);
   g_test_add_func ("/crash/sit-B089/replay-of-removals", test_replay_of_removals);
+  g_test_add_func ("/crash/sit-B089/replay-of-a-directory", test_replay_of_a_directory);
   g_test_add_func ("/crash/sit-B070/same-size-at-once", test_same_size);
   g_test_add_func ("/crash/sit-B071/time-put-back", test_time_put_back);
   g_test_add_func ("/crash/sit-B069/versions-not-clocks", test_wrong_clock);
