@@ -66,9 +66,17 @@ sk_index_error_code (int rc, int system_errno)
     }
 }
 
+/* What SQLite says names tables and columns as they stand in the file, which can be any bytes when it is damaged. (transfer full) */
+static char *
+message_of (sqlite3 *db)
+{
+  return g_utf8_make_valid (sqlite3_errmsg (db), -1);
+}
+
 gboolean
 sk_index_set_error (sqlite3 *db, int rc, const char *path, GError **error)
 {
+  g_autofree char *message = db != NULL ? message_of (db) : NULL;
   int errnum = db != NULL ? sqlite3_system_errno (db) : 0;
   SkErrorCode code = sk_index_error_code (rc, errnum);
 
@@ -87,7 +95,7 @@ sk_index_set_error (sqlite3 *db, int rc, const char *path, GError **error)
       return sk_fail (error, code, "The disk of the database %s reports an error (%s). The database was not changed; try again when "
                       "the disk answers", path, errnum != 0 ? g_strerror (errnum) : sqlite3_errstr (rc));
     default:
-      return sk_fail (error, code, "The database %s: %s", path, db != NULL ? sqlite3_errmsg (db) : sqlite3_errstr (rc));
+      return sk_fail (error, code, "The database %s: %s", path, message != NULL ? message : sqlite3_errstr (rc));
     }
 }
 
@@ -143,14 +151,16 @@ gboolean
 sk_sql_prepare (SkIndex *self, SkSql id, GError **error)
 {
   int rc = sqlite3_prepare_v3 (self->db, texts[id], -1, SQLITE_PREPARE_PERSISTENT, &self->statements[id], NULL);
+  g_autofree char *message = NULL;
 
   self->sees_nodes[id] = sees_nodes (id);
   if (rc == SQLITE_OK)
     return TRUE;
+  message = message_of (self->db);
   /* The texts are right for our tables: when one does not compile, the tables are not ours any more. */
   if (rc == SQLITE_ERROR)
     return sk_fail (error, SK_ERROR_CORRUPT, "The database %s is damaged: its tables are not as they were made (%s)", self->path,
-                    sqlite3_errmsg (self->db));
+                    message);
   return sk_index_set_error (self->db, rc, self->path, error);
 }
 

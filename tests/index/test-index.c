@@ -286,6 +286,33 @@ flip_and_use (GRand *rand, const char *path, const guint8 *good, gsize len)
   use_damaged (path);
 }
 
+/* SQLite repeats what stands in the file: a message is text all the same. */
+static void
+test_name_of_any_bytes (void)
+{
+  static const char was[] = "ON node (parent", is[] = "ON nod\xff (parent";
+  Fixture f = { 0 };
+  g_autofree char *bytes = NULL;
+  g_autoptr(GError) error = NULL;
+  char *found;
+  gsize len;
+
+  fixture_open (&f);
+  sk_index_close (f.index);
+  f.index = NULL;
+  g_assert_true (g_file_get_contents (f.path, &bytes, &len, NULL));
+  found = memmem (bytes, len, was, strlen (was));
+  g_assert_nonnull (found);
+  for (; found != NULL; found = memmem (found, len - (gsize) (found - bytes), was, strlen (was)))
+    memcpy (found, is, strlen (is));
+  g_assert_true (g_file_set_contents (f.path, bytes, (gssize) len, NULL));
+  g_assert_null (sk_index_open (f.path, &error));
+  g_assert_error (error, SK_ERROR, SK_ERROR_CORRUPT);
+  g_assert_true (g_utf8_validate (error->message, -1, NULL));
+  g_assert_nonnull (strstr (error->message, f.path));
+  fixture_close (&f);
+}
+
 static void
 test_flipped_bytes (void)
 {
@@ -539,6 +566,7 @@ main (int argc, char **argv)
   g_test_add_func ("/index/sit-B086/gone-with-log-left", test_gone_with_log_left);
   g_test_add_func ("/index/half-made", test_half_made);
   g_test_add_func ("/index/flipped-bytes", test_flipped_bytes);
+  g_test_add_func ("/index/name-of-any-bytes", test_name_of_any_bytes);
   g_test_add_func ("/index/error-codes", test_error_codes);
   g_test_add_func ("/index/sit-B091/full-disk", test_full_disk);
   g_test_add_func ("/index/sit-B094/full-tmpdir", test_full_tmpdir);
