@@ -290,7 +290,7 @@ flip_and_use (GRand *rand, const char *path, const guint8 *good, gsize len)
 static void
 test_name_of_any_bytes (void)
 {
-  static const char was[] = "ON node (parent", is[] = "ON nod\xff (parent";
+  static const char was[] = "REFERENCES storage", is[] = "REFERENCES stor\xffge";
   Fixture f = { 0 };
   g_autofree char *bytes = NULL;
   g_autoptr(GError) error = NULL;
