@@ -42,7 +42,12 @@ run_check (gpointer data)
       SkStat stat = { 0 };
       GError *error = NULL;
 
-      sk_root_stat (job->root, job->paths->pdata[i], &stat, &error);
+      /* What would lie behind a link or a file is not there. */
+      if (!sk_root_stat (job->root, job->paths->pdata[i], &stat, &error) && g_error_matches (error, SK_ERROR, SK_ERROR_CHANGED))
+        {
+          g_clear_error (&error);
+          stat = (SkStat) { 0 };
+        }
       g_array_append_val (job->stats, stat);
       g_ptr_array_add (job->errors, error);
     }

@@ -287,6 +287,39 @@ test_directory_taken_after_its_file (void)
   g_assert_false (sk_there (a, "d/x"));
 }
 
+static gboolean
+is_forgotten (gpointer data)
+{
+  Taken *taken = data;
+
+  return sk_session_index (taken->session, look_at_base, taken, NULL) && taken->kind == SK_KIND_NONE;
+}
+
+/* A directory became a link, and what was in it is looked at by its path: it is not there, and nobody waits for it for ever. */
+static void
+test_file_behind_a_link (void)
+{
+  g_autoptr(SkFleet) fleet = sk_fleet_new (2, FALSE);
+  g_autofree char *a = sk_fleet_path (fleet, 0, "f"), *dir = g_build_filename (a, "d", NULL);
+  g_autoptr(SkConfig) config = NULL;
+  Taken taken = { .path = "d/x" };
+
+  sk_put_file (a, "d/x", "in a directory", -1);
+  sk_put_file (a, "e/x", "behind the link", -1);
+  sk_put_file (a, "y", "beside it", -1);
+  sk_fleet_share (fleet, "f");
+  config = sk_session_config (fleet->devices[0]);
+  taken.session = fleet->devices[0];
+  taken.folder = ((SkFlowFolder *) config->folders->pdata[0])->row;
+  sk_unlink (a, "d/x");
+  g_assert_cmpint (g_rmdir (dir), ==, 0);
+  g_assert_cmpint (symlink ("e", dir), ==, 0);
+  sk_up_note (taken.session->up, taken.folder, taken.path, FALSE, FALSE);
+  g_assert_true (sk_wait (is_forgotten, &taken, 5));
+  sk_fleet_settle (fleet, 8);
+  assert_equal_trees (fleet);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -297,6 +330,7 @@ main (int argc, char **argv)
   g_test_add_func ("/sequences/rule-A5/lost-database", test_lost_database);
   g_test_add_func ("/sequences/directory-that-became-empty", test_directory_that_became_empty);
   g_test_add_func ("/sequences/rule-A15/directory-taken-after-its-file", test_directory_taken_after_its_file);
+  g_test_add_func ("/sequences/file-behind-a-link", test_file_behind_a_link);
   g_test_add_func ("/sequences/time-of-a-link", test_time_of_link);
   g_test_add_func ("/sequences/rule-A7/withdrawn-copy-that-was-changed", test_withdrawn_copy);
   g_test_add_func ("/sequences/rule-A7/touched-loser", test_touched_loser);
