@@ -258,6 +258,7 @@ typedef struct
   guint64 base_size;
   gint64 base_content;           /* row; META: content is known to be the base's */
   char *moved_from;              /* NEW: base of this path has the same inode, birth time, size and mtime (C14) */
+  gboolean weighed;              /* GONE: whether it was only renamed is known; see sk-up-hold.c */
   gboolean looked_again;         /* GONE: it was looked for after the base was read, and is missing */
   gboolean moved_with_dir;       /* ... and ctime: not the file was renamed, but a directory above it */
   gint64 moved_content;

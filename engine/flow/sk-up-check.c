@@ -2,6 +2,8 @@
 /* Single paths that became quiet: looked at on the disk pool, compared on the index thread. Up thread. */
 #include "sk-up-scan.h"
 
+#include "sk-test-hooks.h"
+
 typedef struct
 {
   SkUp *up;
@@ -99,6 +101,7 @@ check_done (gpointer data)
       sk_up_scan_add (self, folder, job->out);
     }
   sk_up_turn (self);
+  sk_test_stage ("checked");
 }
 
 static gboolean

@@ -77,6 +77,7 @@ sk_up_gone_begin (SkUp *self, SkUpFolder *folder)
   g_hash_table_remove_all (folder->withheld);
   g_hash_table_remove_all (folder->troubles);
   folder->waiting = 0;
+  sk_up_hold_end (folder);
   folder->incomplete = FALSE;
   folder->again_at = 0;
   if (!sk_session_index (self->session, load_decision, &d, &error))
@@ -505,30 +506,27 @@ distrust (SkUp *self, SkUpFolder *folder)
                                                   folder->flow->name));
 }
 
-gboolean
-sk_up_gone_finish (SkUp *self, SkUpFolder *folder)
+/* How much is missing could not be found out: another pass does. */
+static void
+not_known (SkUp *self, SkUpFolder *folder, const GError *error)
+{
+  g_ptr_array_add (self->failed, g_strdup (error->message));
+  g_ptr_array_set_size (folder->gone, 0);
+  sk_up_hold_end (folder);
+  folder->again_at = sk_clock_now (self->session->clock) + AGAIN_US;
+}
+
+/* What is missing now is all of it: it is taken back, asked about, or released. TRUE when there are new candidates. */
+static gboolean
+judge (SkUp *self, SkUpFolder *folder)
 {
   GoneCall call = { .folder = folder };
   g_autoptr(GError) error = NULL;
-  guint n = folder->gone->len + folder->suspects->len;
 
-  if ((n > 0 && n == folder->waiting) || folder->flow->root == NULL)
-    return FALSE;
-  if (folder->gone->len > 0 && (folder->incomplete || folder->flow->copied || !root_still_there (self, folder)))
-    distrust (self, folder);
-  if (sk_up_absent_look (self, folder))
-    return FALSE;
-  if (folder->gone->len + folder->suspects->len == 0)
-    {
-      if (folder->full_scan || folder->withheld_changed)
-        end_pass (self, folder, n == 0);
-      return FALSE;
-    }
+  sk_up_hold_end (folder);
   if (!sk_session_index (self->session, count_gone, &call, &error))
     {
-      g_ptr_array_add (self->failed, g_strdup (error->message));
-      g_ptr_array_set_size (folder->gone, 0);
-      folder->again_at = sk_clock_now (self->session->clock) + AGAIN_US;
+      not_known (self, folder, error);
       return FALSE;
     }
   if (folder->refused)
@@ -547,4 +545,41 @@ sk_up_gone_finish (SkUp *self, SkUpFolder *folder)
   remember_loss (self, folder, &call);
   release (self, folder);
   return TRUE;
+}
+
+gboolean
+sk_up_gone_finish (SkUp *self, SkUpFolder *folder)
+{
+  g_autoptr(GError) error = NULL;
+  guint n = folder->gone->len + folder->suspects->len;
+
+  if ((n > 0 && n == folder->waiting) || folder->flow->root == NULL)
+    {
+      sk_up_hold_end (folder);
+      return FALSE;
+    }
+  if (folder->gone->len > 0 && (folder->incomplete || folder->flow->copied || !root_still_there (self, folder)))
+    distrust (self, folder);
+  if (sk_up_absent_look (self, folder))
+    return FALSE;
+  if (folder->gone->len + folder->suspects->len == 0)
+    {
+      sk_up_hold_end (folder);
+      if (folder->full_scan || folder->withheld_changed)
+        end_pass (self, folder, n == 0);
+      return FALSE;
+    }
+  switch (sk_up_hold (self, folder, &error))
+    {
+    case SK_UP_HOLD_ON:
+      return FALSE;
+    case SK_UP_HOLD_MOVED:
+      return TRUE;
+    case SK_UP_HOLD_FAILED:
+      not_known (self, folder, error);
+      return FALSE;
+    case SK_UP_HOLD_OVER:
+    default:
+      return judge (self, folder);
+    }
 }

@@ -96,6 +96,9 @@ struct _SkUpFolder
   GPtrArray *gone;               /* SkFound: seen missing, not yet decided */
   GPtrArray *suspects;           /* SkUpItem: files replaced by zeros or noise, not yet decided; the items table owns them */
   guint waiting;                 /* so many of both wait for the person (C17); 0: none were asked about */
+  gint64 held_since, held_until; /* µs: what is missing waits for more of it, see sk-up-hold.c; 0: nothing does */
+  guint held;                    /* so many of both do */
+  gboolean held_looked;          /* they were looked for once more after that */
   gboolean confirmed, refused;   /* what the person said about a mass change, for this pass */
   guint64 asked;                 /* how many files that was about */
   gboolean ask;                  /* the root has new numbers: whatever is missing waits for the person (C12) */

@@ -437,8 +437,17 @@ sk_up_arm_settle (SkUp *self)
 
   g_hash_table_iter_init (&iter, self->folders);
   while (g_hash_table_iter_next (&iter, NULL, &value))
-    if (((SkUpFolder *) value)->flow != NULL && ((SkUpFolder *) value)->checks_out == 0 && ((SkUpFolder *) value)->ignore != NULL)
-      next = MIN (next, sk_settle_next (((SkUpFolder *) value)->settle));
+    {
+      SkUpFolder *folder = value;
+
+      if (folder->flow == NULL)
+        continue;
+      if (folder->checks_out == 0 && folder->ignore != NULL)
+        next = MIN (next, sk_settle_next (folder->settle));
+      /* With directories to scan the pass does not end yet. */
+      if (folder->held_until != 0 && g_queue_is_empty (&folder->dirs))
+        next = MIN (next, folder->held_until);
+    }
   g_clear_pointer (&self->settle_timer, sk_timer_free);
   if (next == G_MAXINT64 || self->closing || g_atomic_int_get (&self->waits_for_step))
     return;

@@ -36,5 +36,12 @@ void sk_up_gone_decide_local (SkUp *self, SkUpFolder *folder, gboolean publish);
  * end of it calls sk_up_turn. */
 gboolean sk_up_absent_look (SkUp *self, SkUpFolder *folder);
 
+/* sk-up-hold.c: is what is missing, or replaced, still becoming more? MOVED: there are new candidates, which were only renamed; ask again after
+ * them. ON: not yet; a turn follows at held_until, or when what was started has ended. */
+typedef enum { SK_UP_HOLD_OVER, SK_UP_HOLD_ON, SK_UP_HOLD_MOVED, SK_UP_HOLD_FAILED } SkUpHold;
+SkUpHold sk_up_hold (SkUp *self, SkUpFolder *folder, GError **error);
+void sk_up_hold_end (SkUpFolder *folder);
+gboolean sk_up_hold_any (SkUp *self);
+
 /* sk-up-revert.c: @founds (SkFound) are taken back; blocking, on the up thread. What cannot be is told in self->failed. */
 void sk_up_revert (SkUp *self, SkUpFolder *folder, GPtrArray *founds);

@@ -162,7 +162,7 @@ sk_up_turn (SkUp *self)
     }
   if (self->push_wanted)
     sk_up_push (self);
-  if (self->session->watch && self->scanned > 0)
+  if (self->session->watch && self->scanned > 0 && !sk_up_hold_any (self))
     g_atomic_int_set (&self->session->swept, 1);
   while (!g_queue_is_empty (&self->requests) && pipeline_idle (self) && sk_up_scan_idle (self))
     {
