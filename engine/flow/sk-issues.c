@@ -258,6 +258,17 @@ sk_session_raise (SkSession *self, const char *key, const char *kind, gint64 fol
   sk_session_touch_report (self);
 }
 
+gboolean
+sk_issues_raise_within (SkSession *session, const char *key, const char *kind, gint64 folder, const char *text, GError **error)
+{
+  IssueCall call = { .key = key, .kind = kind, .folder = folder, .text = text, .wall = sk_session_wall (session) };
+
+  /* Written even when it is no news: what was learned last time may have been rolled back. */
+  (void) is_news (session, &call);
+  sk_session_touch_report (session);
+  return raise_issue (session, &call, error);
+}
+
 /* Of @keys what is open. */
 static void
 settle_all (SkSession *self, GPtrArray *keys)

@@ -14,5 +14,7 @@ void sk_issues_free (SkIssues *self);
 gboolean sk_issues_load (SkSession *session, GError **error);
 /* Index thread: what is to be told, of SkIssueRow in the order of the index. One that stands for many has no path. (transfer full) */
 GPtrArray *sk_issues_list (SkSession *session, GError **error);
+/* What sk_session_raise does, inside the transaction of something else. Index thread. */
+gboolean sk_issues_raise_within (SkSession *session, const char *key, const char *kind, gint64 folder, const char *text, GError **error);
 /* Settles @key and whatever is told together with it. Any thread but the index thread. */
 void sk_issues_settle_together (SkSession *session, const char *key);

@@ -4,6 +4,7 @@
 #include "sk-mass.h"
 
 #include "sk-hash.h"
+#include "sk-issues.h"
 
 #define SAMPLES 8u
 #define EVIDENCE_MIN 512u        /* plain bytes of a chunk whose being stored raw says something */
@@ -209,10 +210,7 @@ hold_all (SkSession *session, Recent *recent, gint64 folder, const SkEntry *entr
   text = g_strdup_printf ("Device “%s” removed %u files, or overwrote them with zeros or unreadable data, within ten minutes. They are still here; 'accept' "
                           "does the same here (the old content stays in the trash), 'refuse' gives them back to all devices", entry->device_name,
                           recent->nodes->len);
-  g_mutex_lock (&session->lock);
-  g_hash_table_add (session->open_issues, g_strdup (key));
-  g_mutex_unlock (&session->lock);
-  return sk_index_issue_raise (session->index, key, "mass-change", folder, NULL, text, sk_session_wall (session), error);
+  return sk_issues_raise_within (session, key, "mass-change", folder, text, error);
 }
 
 /* Decided once; what comes after that is counted anew. @writer NULL: of all devices. */
