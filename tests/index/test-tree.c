@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "index-support.h"
+
+#include "sk-tree.h"
+
+/* An entry of writer @who, ranked by @lamport, concurrent to those of all others. */
+static SkEntry *
+entry_by (Fixture *f, const char *path, guint64 who, guint64 lamport)
+{
+  SkEntry *entry;
+
+  f->writer = make_id (who);
+  entry = make_entry (f, path, SK_KIND_FILE, 1, 100 * who, 1);
+  entry->lamport = entry->meta_lamport = lamport;
+  return entry;
+}
+
+static void
+apply (SkTree *tree, const SkEntry *entry)
+{
+  g_autoptr(GError) error = NULL;
+
+  g_assert_true (sk_tree_apply (tree, entry, &entry->writer, 1, &error));
+  g_assert_no_error (error);
+}
+
+static gint64
+mtime_at (Fixture *f, const char *path)
+{
+  g_autoptr(GError) error = NULL;
+  g_autoptr(SkNode) node = sk_index_node (f->index, f->folder, path, &error);
+
+  g_assert_no_error (error);
+  g_assert_nonnull (node);
+  g_assert_cmpint (node->target.kind, ==, SK_KIND_FILE);
+  return node->target.mtime;
+}
+
+/* A file lost its name, and its copy lost that of the copy: who touches the file touches both, whenever that is heard of. */
+static void
+test_touch_reaches_copy_of_copy (void)
+{
+  for (guint order = 0; order < 4; order++)
+    {
+      Fixture f = { 0 };
+      g_autoptr(SkTree) tree = NULL;
+      g_autoptr(SkEntry) loser = NULL, winner = NULL, touched = NULL, copy = NULL, rival = NULL;
+      g_autofree char *last = NULL;
+      SkId device = make_id (9);
+
+      fixture_open (&f);
+      loser = entry_by (&f, "report.txt", 1, 5);
+      winner = entry_by (&f, "report.txt", 2, 10);
+      copy = sk_conflict_entry (loser);
+      rival = entry_by (&f, copy->path, 3, 20);
+      last = sk_conflict_path (copy);
+      g_assert_cmpstr (last, !=, copy->path);
+      touched = sk_entry_copy (loser);
+      touched->meta_lamport = 30;
+      touched->mtime = 1650000000000000000;
+
+      begin (f.index);
+      tree = sk_tree_new (f.index, &device, "desktop");
+      if (order == 1)
+        apply (tree, touched);
+      apply (tree, loser);
+      apply (tree, winner);
+      if (order == 2)
+        apply (tree, touched);
+      apply (tree, rival);
+      if (order == 3)
+        {
+          /* Somebody appended the copy, as it was before. */
+          apply (tree, copy);
+        }
+      if (order == 0 || order == 3)
+        apply (tree, touched);
+      g_assert_cmpint (mtime_at (&f, last), ==, touched->mtime);
+      g_assert_cmpint (mtime_at (&f, copy->path), ==, rival->mtime);
+      g_assert_cmpint (mtime_at (&f, "report.txt"), ==, winner->mtime);
+      g_assert_true (sk_tree_flush (tree, NULL));
+      commit (f.index);
+      fixture_close (&f);
+    }
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/tree/rule-a7/touch-reaches-copy-of-copy", test_touch_reaches_copy_of_copy);
+  return g_test_run ();
+}
