@@ -51,3 +51,12 @@ sk_rules_read (SkSession *session, gint64 folder, const char *name, SkRoot *root
   sk_fail (error, local->code, "%s: " SK_RULES_NAME " cannot be read (%s)", name, local->message);
   return NULL;
 }
+
+void
+sk_rules_stat (SkRoot *root, SkStat *out)
+{
+  *out = (SkStat) { 0 };
+  /* What cannot be looked at cannot be read either, and reading says why. */
+  if (!sk_root_stat (root, SK_RULES_NAME, out, NULL))
+    *out = (SkStat) { 0 };
+}

@@ -11,3 +11,6 @@ gboolean sk_rules_are_coming (SkSession *session, gint64 folder, SkRoot *root);
  * the folder is taken in, written or taken as removed by the caller. The issue is over when they can be read again. Blocking; any thread but the
  * index thread. @name: of the folder, for people. */
 SkIgnore *sk_rules_read (SkSession *session, gint64 folder, const char *name, SkRoot *root, GError **error);
+/* The numbers of the file that holds the rules, kind NONE when there is none. Other numbers after something was looked at than before the rules were read:
+ * it may have been looked at by rules older than itself. Blocking; any thread. */
+void sk_rules_stat (SkRoot *root, SkStat *out);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Single paths that became quiet: looked at on the disk pool, compared on the index thread. Up thread. */
+#include "sk-rules.h"
 #include "sk-up-scan.h"
 
 #include "sk-test-hooks.h"
@@ -14,6 +15,9 @@ typedef struct
   GPtrArray *errors;             /* GError* or NULL */
   GPtrArray *out, *gone, *below;
   int steps;                     /* of the way down when it began */
+  SkStat rules;                  /* see ScanJob */
+  gboolean other_rules;
+  guint full_scans;
 } CheckJob;
 
 static void
@@ -38,6 +42,7 @@ static void
 run_check (gpointer data)
 {
   CheckJob *job = data;
+  SkStat rules;
 
   for (guint i = 0; i < job->paths->len; i++)
     {
@@ -53,6 +58,8 @@ run_check (gpointer data)
       g_array_append_val (job->stats, stat);
       g_ptr_array_add (job->errors, error);
     }
+  sk_rules_stat (job->root, &rules);
+  job->other_rules = !sk_stat_same (&rules, &job->rules);
 }
 
 /* Index thread. */
@@ -80,6 +87,13 @@ check_done (gpointer data)
 
   folder->checks_out--;
   sk_session_count (self->session, &looked);
+  if (job->full_scans != folder->full_scans || job->other_rules)
+    {
+      if (job->full_scans == folder->full_scans)
+        sk_up_scan_all (self, folder);
+      sk_up_turn (self);
+      return;
+    }
   for (guint i = 0; i < job->paths->len; i++)
     {
       const SkStat *stat = &g_array_index (job->stats, SkStat, i);
@@ -150,6 +164,8 @@ sk_up_check_due (SkUp *self, SkUpFolder *folder)
   job->up = self;
   job->folder = folder;
   job->steps = steps;
+  job->rules = folder->rules;
+  job->full_scans = folder->full_scans;
   job->root = sk_root_ref (folder->flow->root);
   job->paths = g_ptr_array_new_with_free_func (g_free);
   job->stats = g_array_new (FALSE, FALSE, sizeof (SkStat));

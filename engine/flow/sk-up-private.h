@@ -88,6 +88,8 @@ struct _SkUpFolder
   gint64 row;
   SkFlowFolder *flow;            /* of the config the up thread holds */
   SkIgnore *ignore;              /* NULL: the next scan job reads the rules */
+  SkStat rules;                  /* of the file they were read from */
+  guint full_scans;              /* that began: what jobs bring from before the last one does not count */
   GQueue dirs;                   /* char*: to scan */
   guint scans_out;
   gboolean full_scan;            /* this pass began at the root */

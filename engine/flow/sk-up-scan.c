@@ -45,6 +45,9 @@ typedef struct
   GPtrArray *dirs;               /* char* */
   GPtrArray *listings;           /* SkScanDir */
   gboolean load_ignore;
+  SkStat rules;                  /* of the file that holds them, when they were read */
+  gboolean other_rules;          /* it changed until everything was listed */
+  guint full_scans;              /* of the folder, when the job was made */
   /* filled by the index thread */
   GPtrArray *out, *gone, *below, *unavailable;
 } ScanJob;
@@ -59,6 +62,8 @@ scan_job_new (SkUp *self, SkUpFolder *folder)
   job->root = sk_root_ref (folder->flow->root);
   job->ignore = folder->ignore != NULL ? sk_ignore_ref (folder->ignore) : NULL;
   job->load_ignore = folder->ignore == NULL;
+  job->rules = folder->rules;
+  job->full_scans = folder->full_scans;
   job->only = g_strdupv (folder->flow->only);
   job->id = folder->flow->id;
   job->name = g_strdup (folder->flow->name);
@@ -119,9 +124,11 @@ run_scan (gpointer data)
 {
   ScanJob *job = data;
   g_autoptr(SkOnly) only = job->only != NULL ? sk_only_new ((const char *const *) job->only, NULL) : NULL;
+  SkStat rules;
 
   if (job->load_ignore)
     {
+      sk_rules_stat (job->root, &job->rules);
       job->ignore = sk_rules_read (job->up->session, job->folder->row, job->name, job->root, &job->no_rules);
       if (job->ignore == NULL)
         return;
@@ -137,6 +144,8 @@ run_scan (gpointer data)
         leave_out (listing, only);
       g_ptr_array_add (job->listings, listing);
     }
+  sk_rules_stat (job->root, &rules);
+  job->other_rules = !sk_stat_same (&rules, &job->rules);
   sk_test_stage ("listed");
 }
 
@@ -260,6 +269,7 @@ rules_came (SkUp *self, ScanJob *job)
 
   if (!job->load_ignore || folder->ignore != NULL)
     return;
+  folder->rules = job->rules;
   if (job->ignore != NULL)
     folder->ignore = sk_ignore_ref (job->ignore);
   else
@@ -277,6 +287,14 @@ scan_done (gpointer data)
   g_autoptr(GError) error = NULL;
 
   folder->scans_out--;
+  /* A full scan is on its way, by the rules as they are then. */
+  if (job->full_scans != folder->full_scans || job->other_rules)
+    {
+      if (job->full_scans == folder->full_scans)
+        sk_up_scan_all (self, folder);
+      sk_up_turn (self);
+      return;
+    }
   rules_came (self, job);
   for (guint i = 0; i < job->listings->len; i++)
     {
@@ -309,6 +327,7 @@ sk_up_scan_all (SkUp *self, SkUpFolder *folder)
 {
   g_queue_clear_full (&folder->dirs, g_free);
   g_clear_pointer (&folder->ignore, sk_ignore_unref);
+  folder->full_scans++;
   sk_up_gone_begin (self, folder);
   folder->full_scan = TRUE;
   if (folder->flow == NULL || folder->flow->root == NULL)

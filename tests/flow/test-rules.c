@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rules that are there and cannot be read: what they hide must not go out, and nothing is taken as removed. */
 #include "sk-fleet-check.h"
+#include "sk-test-hooks.h"
 
 #include <glib/gstdio.h>
 #include <grp.h>
@@ -244,6 +245,36 @@ is_open (gpointer data)
   return (sk_issue (until->fleet, 0, "ignore-rules", NULL) != 0) == until->raised;
 }
 
+static const char *changing;
+
+/* Disk thread: while a scan is under way a person leaves something out and then makes it. */
+static void
+leave_out_once (const char *stage)
+{
+  const char *root = g_str_equal (stage, "scan") ? g_steal_pointer (&changing) : NULL;
+
+  if (root == NULL)
+    return;
+  sk_put_file (root, ".skerryignore", "hidden/\n" RULES, -1);
+  sk_put_file (root, "hidden/old", "old", -1);
+}
+
+static void
+test_changed_during_a_scan (void)
+{
+  g_autofree char *a = NULL, *b = NULL;
+  g_autoptr(SkFleet) fleet = sharing (&a, &b, FALSE);
+
+  changing = a;
+  sk_test_stage_hook = leave_out_once;
+  sk_sync (fleet, 0);
+  sk_test_stage_hook = NULL;
+  g_assert_null (changing);
+  sk_fleet_settle (fleet, 8);
+  g_assert_false (sk_there (b, "hidden/old"));
+  g_assert_false (sk_there (b, "hidden"));
+}
+
 static gboolean
 is_there (gpointer data)
 {
@@ -287,6 +318,7 @@ main (int argc, char **argv)
   g_test_add_func ("/rules/subprocess/permission-as-nobody", permission_as_nobody);
   g_test_add_func ("/rules/rule-a14/first-contact", test_first_contact);
   g_test_add_func ("/rules/rule-a14/on-their-way", test_rules_on_their_way);
+  g_test_add_func ("/rules/rule-a14/changed-during-a-scan", test_changed_during_a_scan);
   g_test_add_func ("/rules/noticed-by-a-running-engine", test_running);
   return g_test_run ();
 }
