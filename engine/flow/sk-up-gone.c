@@ -367,7 +367,9 @@ store_end (SkSession *session, gpointer data, GError **error)
   (void) load_decision (session, &before, error);
   after.ask = before.ask != 0 && !call->nothing_missing;
   after.asked = call->nothing_missing ? 0 : before.asked;
-  if (before.ask == after.ask && before.asked == after.asked && before.mass == DECIDED_NOT && before.local == DECIDED_NOT)
+  /* Not all could be taken back: the rest is by the next pass, and asks nobody. */
+  after.mass = folder->refused && !call->nothing_missing ? DECIDED_NO : DECIDED_NOT;
+  if (before.ask == after.ask && before.asked == after.asked && before.mass == after.mass && before.local == DECIDED_NOT)
     return TRUE;
   return store_decision (session, &after, error);
 }
@@ -462,20 +464,28 @@ root_still_there (SkUp *self, SkUpFolder *folder)
          && sk_root_check (folder->flow->root, &folder->flow->id, &call.numbers) == SK_ROOT_OK;
 }
 
-static void
+/* FALSE: not all of it is taken back yet. What the person said holds until it is. */
+static gboolean
 refuse (SkUp *self, SkUpFolder *folder)
 {
   g_autoptr(GPtrArray) founds = g_ptr_array_new ();
+  gboolean all;
 
   for (guint i = 0; i < folder->gone->len; i++)
     g_ptr_array_add (founds, folder->gone->pdata[i]);
   for (guint i = 0; i < folder->suspects->len; i++)
     g_ptr_array_add (founds, ((SkUpItem *) folder->suspects->pdata[i])->found);
-  sk_up_revert (self, folder, founds);
+  all = sk_up_revert (self, folder, founds);
   g_ptr_array_set_size (folder->gone, 0);
   for (guint i = 0; i < folder->suspects->len; i++)
     g_hash_table_remove (self->items, folder->suspects->pdata[i]);
   g_ptr_array_set_size (folder->suspects, 0);
+  if (!all)
+    {
+      folder->waiting = 0;
+      folder->again_at = sk_clock_now (self->session->clock);
+    }
+  return all;
 }
 
 static void
@@ -531,8 +541,7 @@ judge (SkUp *self, SkUpFolder *folder)
     }
   if (folder->refused)
     {
-      refuse (self, folder);
-      end_pass (self, folder, TRUE);
+      end_pass (self, folder, refuse (self, folder));
       sk_down_wake (self->session->down);
       return FALSE;
     }
@@ -566,7 +575,7 @@ sk_up_gone_finish (SkUp *self, SkUpFolder *folder)
     {
       sk_up_hold_end (folder);
       if (folder->full_scan || folder->withheld_changed)
-        end_pass (self, folder, n == 0);
+        end_pass (self, folder, n == 0 || (folder->refused && !folder->incomplete));
       return FALSE;
     }
   switch (sk_up_hold (self, folder, &error))

@@ -2,13 +2,15 @@
 /* Taking back what was changed on this disk: it goes to the trash, the base is forgotten, and the way down brings what the vault has. */
 #include "sk-up-scan.h"
 
-#include <string.h>
-
 #include "sk-target.h"
+#include "sk-test-hooks.h"
+
+#include <string.h>
 
 typedef struct
 {
   GPtrArray *done;               /* SkFound */
+  gboolean left;                 /* one of them is not as it was found any more */
 } RevertCall;
 
 /* Index thread, in a transaction. */
@@ -29,8 +31,13 @@ forget_bases (SkSession *session, gpointer data, GError **error)
           g_propagate_error (error, g_steal_pointer (&local));
           return FALSE;
         }
-      if (node == NULL || node->generation != found->generation)
+      if (node == NULL)
         continue;
+      if (node->generation != found->generation)
+        {
+          call->left = TRUE;
+          continue;
+        }
       if (found->what == SK_FOUND_META)
         {
           /* The content is the wanted one: the base says what is there, and the way down mends mode and time. */
@@ -70,7 +77,7 @@ by_path_backwards (gconstpointer a, gconstpointer b)
   return strcmp ((*(SkFound *const *) b)->path, (*(SkFound *const *) a)->path);
 }
 
-void
+gboolean
 sk_up_revert (SkUp *self, SkUpFolder *folder, GPtrArray *founds)
 {
   g_autofree char *batch = sk_trash_new_batch (sk_clock_wall (self->session->clock));
@@ -84,6 +91,11 @@ sk_up_revert (SkUp *self, SkUpFolder *folder, GPtrArray *founds)
   for (guint i = 0; i < sorted->len; i++)
     if (clear_place (self, folder, sorted->pdata[i], batch))
       g_ptr_array_add (done, sorted->pdata[i]);
+  sk_test_stage ("revert");
   if (!sk_root_barrier (folder->flow->root, &error) || !sk_session_transact (self->session, forget_bases, &call, &error))
-    g_ptr_array_add (self->failed, g_strdup (error->message));
+    {
+      g_ptr_array_add (self->failed, g_strdup (error->message));
+      return FALSE;
+    }
+  return !call.left;
 }

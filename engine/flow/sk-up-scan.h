@@ -43,5 +43,6 @@ SkUpHold sk_up_hold (SkUp *self, SkUpFolder *folder, GError **error);
 void sk_up_hold_end (SkUpFolder *folder);
 gboolean sk_up_hold_any (SkUp *self);
 
-/* sk-up-revert.c: @founds (SkFound) are taken back; blocking, on the up thread. What cannot be is told in self->failed. */
-void sk_up_revert (SkUp *self, SkUpFolder *folder, GPtrArray *founds);
+/* sk-up-revert.c: @founds (SkFound) are taken back; blocking, on the up thread. What cannot be is told in self->failed. FALSE: some are not as they were
+ * found any more, or it could not be noted: another pass is needed. */
+gboolean sk_up_revert (SkUp *self, SkUpFolder *folder, GPtrArray *founds);

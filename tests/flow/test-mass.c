@@ -127,6 +127,48 @@ test_refused (void)
   sk_assert_equal_trees (fleet, "f");
 }
 
+static SkFleet *moving;
+
+/* Index thread, in a transaction: as when a version of others that is the same joins what is here. */
+static gboolean
+move_on (SkSession *session, gpointer data, GError **error)
+{
+  g_autoptr(SkNode) node = sk_index_node (session->index, 1, "d/file3", error);
+
+  return node != NULL && sk_index_set_base (session->index, node->row, &node->base, error);
+}
+
+/* Up thread */
+static void
+move_on_once (const char *stage)
+{
+  SkFleet *fleet = g_str_equal (stage, "revert") ? g_steal_pointer (&moving) : NULL;
+
+  if (fleet != NULL)
+    g_assert_true (sk_session_transact (fleet->devices[0], move_on, NULL, NULL));
+}
+
+/* What could not be taken back yet is taken back with the next pass, and not sent out as removed. */
+static void
+test_refused_while_it_moves (void)
+{
+  g_autofree char *a = NULL, *b = NULL;
+  g_autoptr(SkFleet) fleet = fleet_with_files (2, 20, &a, &b);
+
+  remove_range (a, 0, 15);
+  sk_sync_all (fleet, 1);
+  sk_resolve (fleet, 0, "mass-change", "refuse");
+  moving = fleet;
+  sk_test_stage_hook = move_on_once;
+  sk_sync (fleet, 0);
+  sk_test_stage_hook = NULL;
+  g_assert_null (moving);
+  sk_fleet_settle (fleet, 8);
+  g_assert_cmpuint (sk_count_files (a), ==, 20);
+  g_assert_cmpuint (sk_count_files (b), ==, 20);
+  sk_assert_no_issues (fleet, 0);
+}
+
 /* The person puts the files back himself. */
 static void
 test_put_back (void)
@@ -746,6 +788,7 @@ main (int argc, char **argv)
   g_test_add_func ("/mass/sit-B012/dismissed", test_dismissed);
   g_test_add_func ("/mass/sit-B012/refused", test_refused);
   g_test_add_func ("/mass/sit-B010/put-back", test_put_back);
+  g_test_add_func ("/mass/sit-B012/refused-while-it-moves", test_refused_while_it_moves);
   g_test_add_func ("/mass/rule-c17/a-thousand", test_a_thousand);
   g_test_add_func ("/mass/rule-c17/half-from-ten-on", test_half_from_ten_on);
   g_test_add_func ("/mass/rule-c17/moves-are-no-loss", test_moves_are_no_loss);
