@@ -213,8 +213,22 @@ sk_crash_sort_out (SkUp *self, GPtrArray *items, GError **error)
   return TRUE;
 }
 
+/* A version with @content that the base knows nothing of. What a person put back himself is one that the base was made from. */
+static gboolean
+is_beyond_base (SkSession *session, const SkNode *node, const SkHash *content)
+{
+  gint64 row = sk_index_version_with_content (session->index, node->row, content, NULL);
+  g_autoptr(SkVersion) version = row > 0 ? sk_index_version (session->index, row, NULL) : NULL;
+  SkOrder order;
+
+  if (version == NULL || node->base.vector == NULL)
+    return FALSE;
+  order = sk_vector_compare (version->entry->vector, node->base.vector);
+  return order != SK_ORDER_BEFORE && order != SK_ORDER_EQUAL;
+}
+
 /* What the engine may have put there itself before it was killed, although nothing of that is wanted any more: a directory in the place of a file, or
- * what is a version of the path. */
+ * a version of others. */
 static gboolean
 may_be_ours (SkSession *session, const SkUpItem *item, const SkNode *node)
 {
@@ -226,7 +240,7 @@ may_be_ours (SkSession *session, const SkUpItem *item, const SkNode *node)
     return TRUE;
   return found->stat.kind == SK_KIND_FILE && item->content != NULL
          && sk_index_content_row (session->index, &item->content->content) != node->base.content
-         && sk_index_version_with_content (session->index, node->row, &item->content->content, NULL) > 0;
+         && is_beyond_base (session, node, &item->content->content);
 }
 
 gboolean

@@ -381,6 +381,27 @@ test_replay_of_a_directory (void)
   g_assert_cmpuint (sk_count_content (b, "edited by a person"), ==, 1);
 }
 
+/* After a kill a person puts back what he had before: that is his wish, and no copy of what he replaced is made. */
+static void
+test_put_back_after_kill (void)
+{
+  g_autoptr(SkFleet) fleet = pair_with_files (3);
+  g_autofree char *a = sk_fleet_path (fleet, 0, "f"), *b = sk_fleet_path (fleet, 1, "f");
+
+  sk_put_file (a, "x", "first", -1);
+  sk_fleet_settle (fleet, 6);
+  sk_put_file (a, "x", "second one", -1);
+  sk_fleet_settle (fleet, 6);
+  sk_put_file (b, "other", "other", -1);
+  g_variant_unref (sk_fleet_sync (fleet, 1));
+  g_assert_true (sk_sync_and_die (fleet, 0, "write:1"));
+  sk_put_file (a, "x", "first", -1);
+  sk_fleet_settle (fleet, 8);
+  assert_equal_trees (fleet);
+  g_assert_cmpuint (sk_count_content (b, "first"), ==, 1);
+  g_assert_cmpuint (sk_count_content (b, "second one"), ==, 0);
+}
+
 /* Written, synced, and written again with the same size at once. */
 static void
 test_same_size (void)
@@ -540,6 +561,7 @@ main (int argc, char **argv)
   g_test_add_func ("/crash/sit-B089/replay-of-writes", test_replay_of_writes);
   g_test_add_func ("/crash/sit-B089/replay-of-removals", test_replay_of_removals);
   g_test_add_func ("/crash/sit-B089/replay-of-a-directory", test_replay_of_a_directory);
+  g_test_add_func ("/crash/sit-B089/put-back-after-kill", test_put_back_after_kill);
   g_test_add_func ("/crash/sit-B070/same-size-at-once", test_same_size);
   g_test_add_func ("/crash/sit-B071/time-put-back", test_time_put_back);
   g_test_add_func ("/crash/sit-B069/versions-not-clocks", test_wrong_clock);
