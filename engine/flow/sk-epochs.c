@@ -243,12 +243,16 @@ find_elsewhere (SkSession *session, SkFlowStorage *storage, SkConfig *config, co
       SkFlowStorage *other = config->storages->pdata[i];
       g_autoptr(GError) local = NULL;
       g_autoptr(GBytes) object = NULL;
+      g_autofree char *own = NULL;
       SkId epoch;
 
       if (other->row == storage->row)
         continue;
       object = sk_store_get_sync (other->store, name, SK_SMALL_OBJECT_MAX, cancellable, &local);
       if (object != NULL && sk_epoch_is_genuine (object, &session->who.vault, config->members, &epoch, NULL))
+        own = sk_epoch_object_name (&epoch);
+      /* Another one under this name would count as there for ever. */
+      if (own != NULL && g_str_equal (own, name))
         return g_steal_pointer (&object);
       *away |= local != NULL && !g_error_matches (local, SK_ERROR, SK_ERROR_NOT_FOUND) && !g_error_matches (local, SK_ERROR, SK_ERROR_LIMIT);
     }

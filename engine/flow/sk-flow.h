@@ -263,6 +263,7 @@ typedef struct
   gboolean moved_with_dir;       /* ... and ctime: not the file was renamed, but a directory above it */
   gint64 moved_content;
   gboolean moved_away;           /* GONE: its content stands under another name now */
+  gboolean renamed;              /* GONE: the same file has another name, see sk-up-hold.c */
 } SkFound;
 void sk_found_free (SkFound *self);
 /* Compares a listing with the bases below its directory. Appends SkFound to @out; directories to descend into go to @dirs (char*).

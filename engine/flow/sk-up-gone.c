@@ -157,8 +157,15 @@ count_gone (SkSession *session, gpointer data, GError **error)
   call->first_contact = row->first_contact;
   /* A path that was met twice counts once. */
   for (guint i = gone->len; i > 0; i--)
-    if (!g_hash_table_add (missing, &((SkFound *) gone->pdata[i - 1])->node))
-      g_ptr_array_remove_index (gone, i - 1);
+    {
+      gint64 *node = &((SkFound *) gone->pdata[i - 1])->node;
+
+      /* The set keeps the row of the one that stays. */
+      if (g_hash_table_contains (missing, node))
+        g_ptr_array_remove_index (gone, i - 1);
+      else
+        g_hash_table_add (missing, node);
+    }
   for (guint i = 0; i < gone->len; i++)
     {
       SkFound *found = gone->pdata[i];
@@ -523,6 +530,7 @@ not_known (SkUp *self, SkUpFolder *folder, const GError *error)
   g_ptr_array_add (self->failed, g_strdup (error->message));
   g_ptr_array_set_size (folder->gone, 0);
   sk_up_hold_end (folder);
+  folder->incomplete = TRUE;
   folder->again_at = sk_clock_now (self->session->clock) + AGAIN_US;
 }
 

@@ -85,19 +85,21 @@ pick_moved (SkSession *session, gpointer data, GError **error)
   for (guint i = 0; i < gone->len; i++)
     {
       SkFound *found = gone->pdata[i];
-      gboolean is_new = !found->weighed && found->base_kind == SK_KIND_FILE;
+      gboolean is_new = !found->weighed && found->base_kind == SK_KIND_FILE, elsewhere = FALSE;
 
       found->weighed = TRUE;
       if (is_new
-          && (!sk_index_content_is_elsewhere (session->index, found->folder, found->base_content, missing, HOLDERS_MAX, &found->moved_away, error)
-              || (found->moved_away && !is_renamed (session, found, &found->moved_away, error))))
+          && (!sk_index_content_is_elsewhere (session->index, found->folder, found->base_content, missing, HOLDERS_MAX, &elsewhere, error)
+              || (elsewhere && !is_renamed (session, found, &found->renamed, error))))
         return FALSE;
+      found->moved_away |= found->renamed;
     }
   for (guint i = 0; i < gone->len; i++)
     {
       SkFound *found = gone->pdata[i];
 
-      if (found->moved_away)
+      /* Others whose content has another name may be part of what is asked about. */
+      if (found->renamed)
         g_ptr_array_add (call->moved, found);
       else
         gone->pdata[kept++] = found;
@@ -133,7 +135,7 @@ is_growing (SkUpFolder *folder, gint64 now)
   if (n > folder->held)
     {
       folder->held_until = MIN (now + QUIET_US, folder->held_since + PATIENCE_US);
-      folder->held_looked = FALSE;
+      folder->held_looked &= now >= folder->held_until;
     }
   folder->held = n;
   return now < folder->held_until;

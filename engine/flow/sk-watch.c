@@ -235,7 +235,8 @@ look_is_due (Watched *watched, gint64 now)
     {
       watched->arrivals = arrivals;
       watched->look_us = LOOK_FIRST_US;
-      watched->look_at = now + LOOK_FIRST_US;
+      /* What comes all the time does not put it off. */
+      watched->look_at = watched->look_at != 0 ? MIN (watched->look_at, now + LOOK_FIRST_US) : now + LOOK_FIRST_US;
     }
   if (watched->look_at == 0 || watched->look_at > now)
     return FALSE;

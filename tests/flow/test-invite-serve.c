@@ -250,6 +250,15 @@ test_two_failures (void)
   sk_pool_free (pool);
 }
 
+static gboolean
+is_in_state (SkGuests *guests, const char *invite, const char *wanted, SkClock *clock)
+{
+  g_autofree char *state = sk_guests_state (guests, 0, invite);
+
+  sk_clock_step (clock, G_USEC_PER_SEC);
+  return g_str_equal (state, wanted);
+}
+
 static void
 test_expiry (void)
 {
@@ -274,7 +283,9 @@ test_expiry (void)
   side = sk_invite_side_new (&parsed);
   offer = fetch (store, &tag, "offer");
   g_assert_true (sk_invite_read_offer (side, offer, NULL));
+  /* Time goes on: a look that began before this step knows nothing of it. */
   sk_clock_step (clock, 601 * G_USEC_PER_SEC);
+  sk_guests_until (is_in_state (guests, invite, "expired", clock));
   expired = sk_guests_await (guests, 0, invite, "expired");
   sk_guests_until (!is_there (store, &tag, "offer"));
   /* A proof that comes too late, whatever the other side's clock says. */

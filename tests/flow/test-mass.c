@@ -685,6 +685,25 @@ test_asked_while_watching (void)
   close_watching (fleet);
 }
 
+/* What lay in a directory is met one by one and once more with the directory: it is one loss, and all of it comes back. */
+static void
+test_removed_with_its_directory (void)
+{
+  g_autofree char *a = NULL, *b = NULL;
+  g_autoptr(SkFleet) fleet = fleet_with_files (2, 20, &a, &b);
+  g_autoptr(SkClock) clock = sk_clock_new_stepped (g_get_real_time ());
+  g_autofree char *d = g_build_filename (a, "d", NULL);
+  Watched asked = { .fleet = fleet, .dir = b, .n = 20, .asked = TRUE }, back = { .fleet = fleet, .dir = a, .n = 20 };
+
+  open_watching (fleet, clock);
+  remove_at_once (a, 0, 20);
+  g_assert_cmpint (g_rmdir (d), ==, 0);
+  g_assert_true (sk_wait (is_so, &asked, 25));
+  sk_resolve (fleet, 0, "mass-change", "refuse");
+  g_assert_true (sk_wait (is_so, &back, 25));
+  close_watching (fleet);
+}
+
 static gboolean
 has_lost_none (gpointer data)
 {
@@ -800,6 +819,7 @@ main (int argc, char **argv)
   g_test_add_func ("/mass/rule-c17/few-at-a-time", test_few_at_a_time);
   g_test_add_func ("/mass/rule-c17/incoming-replaced", test_incoming_replaced);
   g_test_add_func ("/mass/rule-c17/asked-while-watching", test_asked_while_watching);
+  g_test_add_func ("/mass/rule-c17/removed-with-its-directory", test_removed_with_its_directory);
   g_test_add_func ("/mass/rule-c17/removed-in-parts", test_removed_in_parts);
   g_test_add_func ("/mass/rule-c17/renamed-at-once", test_renamed_at_once);
   g_test_add_func ("/mass/sit-B016/encrypted-refused", test_encrypted_refused);
