@@ -55,6 +55,8 @@ sk_rules_read (SkSession *session, gint64 folder, const char *name, SkRoot *root
 void
 sk_rules_stat (SkRoot *root, SkStat *out)
 {
-  /* What cannot be looked at (all zero then) cannot be read either, and reading says why. */
-  (void) sk_root_stat (root, SK_RULES_NAME, out, NULL);
+  *out = (SkStat) { 0 };
+  /* What cannot be looked at cannot be read either, and reading says why. */
+  if (!sk_root_stat (root, SK_RULES_NAME, out, NULL))
+    *out = (SkStat) { 0 };
 }

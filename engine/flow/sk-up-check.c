@@ -87,8 +87,10 @@ check_done (gpointer data)
 
   folder->checks_out--;
   sk_session_count (self->session, &looked);
-  if (sk_up_is_outdated (self, folder, job->full_scans, job->other_rules))
+  if (job->full_scans != folder->full_scans || job->other_rules)
     {
+      if (job->full_scans == folder->full_scans)
+        sk_up_scan_all (self, folder);
       sk_up_turn (self);
       return;
     }
@@ -152,7 +154,7 @@ sk_up_check_due (SkUp *self, SkUpFolder *folder)
   due = sk_settle_due (folder->settle, sk_clock_now (self->session->clock));
   if (due->len == 0)
     return;
-  if (is_among (due, SK_RULES_NAME))
+  if (is_among (due, ".skerryignore"))
     {
       /* Other rules: everything is to be looked at, and nothing by the old ones. */
       sk_up_scan_all (self, folder);

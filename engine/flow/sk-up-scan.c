@@ -276,16 +276,6 @@ rules_came (SkUp *self, ScanJob *job)
     without_rules (self, folder, job->no_rules);
 }
 
-gboolean
-sk_up_is_outdated (SkUp *self, SkUpFolder *folder, guint full_scans, gboolean other_rules)
-{
-  if (full_scans != folder->full_scans)
-    return TRUE;
-  if (other_rules)
-    sk_up_scan_all (self, folder);
-  return other_rules;
-}
-
 /* up thread */
 static void
 scan_done (gpointer data)
@@ -297,8 +287,11 @@ scan_done (gpointer data)
   g_autoptr(GError) error = NULL;
 
   folder->scans_out--;
-  if (sk_up_is_outdated (self, folder, job->full_scans, job->other_rules))
+  /* A full scan is on its way, by the rules as they are then. */
+  if (job->full_scans != folder->full_scans || job->other_rules)
     {
+      if (job->full_scans == folder->full_scans)
+        sk_up_scan_all (self, folder);
       sk_up_turn (self);
       return;
     }

@@ -5,9 +5,6 @@
 
 /* A complete pass over the folder. */
 void sk_up_scan_all (SkUp *self, SkUpFolder *folder);
-/* What a job of before the last full scan brings does not count, nor what was looked at while the rules changed (@other_rules): then a full scan by
- * the new ones begins here. */
-gboolean sk_up_is_outdated (SkUp *self, SkUpFolder *folder, guint full_scans, gboolean other_rules);
 /* Starts scan and check jobs while there is room. */
 void sk_up_scan_more (SkUp *self);
 gboolean sk_up_scan_idle (SkUp *self);

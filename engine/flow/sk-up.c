@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The way up: what to look at, and when everything asked for is done. The rest of the way: sk-up-private.h. */
-#include "sk-rules.h"
 #include "sk-up-private.h"
 #include "sk-up-scan.h"
 
@@ -224,7 +223,7 @@ on_note (gpointer data)
   if (folder->flow == NULL)
     return;
   /* Other rules: nothing is looked at by the old ones any more. */
-  if ((message->tree && *message->path == '\0') || (!message->tree && !message->writing && strcmp (message->path, SK_RULES_NAME) == 0))
+  if ((message->tree && *message->path == '\0') || (!message->tree && !message->writing && strcmp (message->path, ".skerryignore") == 0))
     {
       sk_up_scan_all (message->up, folder);
       sk_up_turn (message->up);

@@ -85,7 +85,7 @@ start_watcher (Watched *self)
 static gboolean
 is_rules (const char *path)
 {
-  return g_strcmp0 (path, SK_RULES_NAME) == 0;
+  return g_strcmp0 (path, ".skerryignore") == 0;
 }
 
 static void

@@ -12,7 +12,7 @@ enum
   COL_HASH, COL_SIZE, COL_SYMLINK, COL_XATTRS
 };
 
-#define FEW_VERSIONS 2         /* a node has one maximal version as a rule: what is read then is one row */
+#define FEW_VERSIONS 2         /* a node has one maximal version as a rule, and perhaps older ones */
 
 void
 sk_version_free (SkVersion *self)
@@ -225,6 +225,14 @@ list (SkIndex *self, SkSql id, gint64 node, GError **error)
   return statement != NULL && read_list (self, statement, node, versions, error) ? g_steal_pointer (&versions) : NULL;
 }
 
+static gint
+compare_rows (gconstpointer a, gconstpointer b)
+{
+  const SkVersion *x = *(SkVersion *const *) a, *y = *(SkVersion *const *) b;
+
+  return (x->row > y->row) - (x->row < y->row);
+}
+
 /* All maximal ones, oldest row first; *@no_more: the node has no others. One question answers both as a rule, and however long the history
  * of a name is, no more of it is read. */
 static GPtrArray *
@@ -252,6 +260,7 @@ read_maximal (SkIndex *self, gint64 node, gboolean *no_more, GError **error)
     return NULL;
   if (few->len == FEW_VERSIONS)
     return list (self, SK_SQL_VERSION_MAXIMAL, node, error);
+  g_ptr_array_sort (few, compare_rows);
   *no_more = step == SK_STEP_DONE;
   return g_steal_pointer (&few);
 }
