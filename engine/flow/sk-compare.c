@@ -188,14 +188,95 @@ is_listed (GPtrArray *names, const char *name)
   return FALSE;
 }
 
+/* One listing on its way through the comparison. */
+typedef struct
+{
+  SkSession *session;
+  gint64 folder;
+  const SkScanDir *listing;
+  gboolean modes;
+  GPtrArray *out, *gone, *dirs, *unavailable;
+} Listing;
+
+/* As stat_equals_base, and nothing else about it asks for a look. */
+static gboolean
+is_as_it_was (const Listing *self, const SkStat *stat, const SkChild *child)
+{
+  if (stat->kind != child->kind || stat->mount_root != child->mount_root || child->unproven || (self->modes && stat->mode != child->mode))
+    return FALSE;
+  return stat->kind == SK_KIND_DIR
+         || (stat->size == child->size && stat->ino == child->ino && stat->mtime == child->stat_mtime && stat->ctime == child->ctime);
+}
+
+/* @child: what the index has of that name, or NULL. */
+static gboolean
+compare_item (Listing *self, const SkScanItem *item, const SkChild *child, GError **error)
+{
+  gboolean same = child != NULL && is_as_it_was (self, &item->stat, child);
+  g_autofree char *path = NULL;
+  g_autoptr(SkNode) node = NULL;
+
+  if (item->stat.special || item->stat.kind == SK_KIND_NONE || (same && item->stat.kind != SK_KIND_DIR))
+    return TRUE;
+  path = sk_path_join (self->listing->path, item->name);
+  if (same)
+    {
+      g_ptr_array_add (self->dirs, g_steal_pointer (&path));
+      return TRUE;
+    }
+  if (child != NULL)
+    {
+      node = sk_index_node_by_row (self->session->index, child->row, error);
+      if (node == NULL)
+        return FALSE;
+    }
+  return compare_one (self->session, self->folder, path, &item->stat, node, self->modes, self->out, self->gone, self->dirs, self->unavailable, error);
+}
+
+/* What is not looked at is not gone (A14). */
+static gboolean
+compare_missing (Listing *self, const SkChild *child, GError **error)
+{
+  g_autofree char *path = NULL;
+  g_autoptr(SkNode) node = NULL;
+
+  if (child->kind == SK_KIND_NONE || is_listed (self->listing->ignored, child->name) || is_listed (self->listing->specials, child->name))
+    return TRUE;
+  path = sk_path_join (self->listing->path, child->name);
+  node = sk_index_node_by_row (self->session->index, child->row, error);
+  return node != NULL && add_gone_tree (self->session, self->folder, path, node, self->gone, error);
+}
+
+/* Both are sorted by name bytes. */
+static gboolean
+merge_join (Listing *self, const SkChild *children, guint n, GError **error)
+{
+  GPtrArray *items = self->listing->items;
+  guint i = 0, k = 0;
+
+  while (i < items->len || k < n)
+    {
+      const SkScanItem *item = i < items->len ? items->pdata[i] : NULL;
+      const SkChild *child = k < n ? &children[k] : NULL;
+      int order = item == NULL ? 1 : child == NULL ? -1 : strcmp (item->name, child->name);
+
+      i += order <= 0;
+      k += order >= 0;
+      if (order > 0 ? !compare_missing (self, child, error) : !compare_item (self, item, order == 0 ? child : NULL, error))
+        return FALSE;
+    }
+  return TRUE;
+}
+
 gboolean
 sk_compare_listing (SkSession *session, gint64 folder, const SkScanDir *listing, GPtrArray *out, GPtrArray *gone, GPtrArray *dirs,
                     GPtrArray *unavailable, GError **error)
 {
+  Listing self = { .session = session, .folder = folder, .listing = listing, .out = out, .gone = gone, .dirs = dirs, .unavailable = unavailable };
+  g_autoptr(SkChildList) known = sk_child_list_new ();
   g_autoptr(SkNode) parent = NULL;
-  g_autoptr(GPtrArray) known = NULL;
-  gboolean modes = keeps_modes (session, folder);
-  guint i = 0, k = 0;
+  const SkChild *children;
+  guint n;
 
   if (listing->error != NULL)
     return TRUE;
@@ -210,39 +291,13 @@ sk_compare_listing (SkSession *session, gint64 folder, const SkScanDir *listing,
           return FALSE;
         }
     }
-  if (*listing->path == '\0' || parent != NULL)
-    /* Those without a base as well: what is made anew where something was removed is compared with that state of the node. */
-    known = sk_index_children (session->index, folder, parent != NULL ? parent->row : 0, FALSE, error);
-  else
-    known = g_ptr_array_new ();
-  if (known == NULL)
+  self.modes = keeps_modes (session, folder);
+  /* Those without a base as well: what is made anew where something was removed is compared with that state of the node. */
+  if ((*listing->path == '\0' || parent != NULL)
+      && !sk_index_child_list (session->index, folder, parent != NULL ? parent->row : 0, known, error))
     return FALSE;
-  /* Both are sorted by name bytes. */
-  while (i < listing->items->len || k < known->len)
-    {
-      SkScanItem *item = i < listing->items->len ? listing->items->pdata[i] : NULL;
-      SkNode *node = k < known->len ? known->pdata[k] : NULL;
-      int order = item == NULL ? 1 : node == NULL ? -1 : strcmp (item->name, node->name);
-      g_autofree char *path = sk_path_join (listing->path, item != NULL && order <= 0 ? item->name : node != NULL ? node->name : "");
-
-      if (item == NULL || order > 0)
-        {
-          k++;
-          if (node == NULL || node->base.kind == SK_KIND_NONE || is_listed (listing->ignored, node->name) || is_listed (listing->specials, node->name))
-            continue;          /* not looked at is not gone (A14) */
-          if (!add_gone_tree (session, folder, path, node, gone, error))
-            return FALSE;
-          continue;
-        }
-      i++;
-      if (order == 0)
-        k++;
-      if (item->stat.special || item->stat.kind == SK_KIND_NONE)
-        continue;
-      if (!compare_one (session, folder, path, &item->stat, order == 0 ? node : NULL, modes, out, gone, dirs, unavailable, error))
-        return FALSE;
-    }
-  return TRUE;
+  children = sk_child_list_get (known, &n);
+  return merge_join (&self, children, n, error);
 }
 
 gboolean

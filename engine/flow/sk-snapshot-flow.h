@@ -10,9 +10,10 @@ gboolean sk_snapshot_ref_load (SkSession *session, gint64 storage, SkSnapshotRef
 /* Index thread, in a transaction: what is known of snapshots in this storage is not true any more (it was rolled back). */
 gboolean sk_snapshot_forget (SkSession *session, gint64 storage, GError **error);
 
-/* Writes one into @storage when the logs have grown by SK_SNAPSHOT_TAIL segments since the last; blocking, up's thread. The
- * parts are read back before the snapshot counts (A9). */
+/* Writes one into @storage when the logs have grown by SK_SNAPSHOT_TAIL segments since the last, and one more for every SK_SNAPSHOT_NODES
+ * paths; blocking, up's thread. The parts are read back before the snapshot counts (A9). */
 #define SK_SNAPSHOT_TAIL 256u
+#define SK_SNAPSHOT_NODES 512u
 gboolean sk_snapshot_write_if_due (SkSession *session, SkFlowStorage *storage, GCancellable *cancellable, GError **error);
 
 /* Reads the snapshot a head names when that saves reading at least SK_SNAPSHOT_WORTH segments; blocking, down's thread. *@read tells. */

@@ -27,7 +27,7 @@ typedef struct
   SkSnapshot *snapshot;
   GHashTable *previous;          /* plain hash -> SkPartRef of the last own snapshot */
   GArray *previous_parts;
-  guint64 tail;
+  guint64 tail, nodes;
   SkSnapshotRef ref;
 } Work;
 
@@ -85,7 +85,7 @@ measure_tail (SkSession *session, gpointer data, GError **error)
 
       work->tail += at->seq - (before != NULL ? MIN (before->seq, at->seq) : 0);
     }
-  return TRUE;
+  return sk_index_nodes_made (session->index, &work->nodes, error);
 }
 
 /* Index thread. */
@@ -348,9 +348,9 @@ work_clear (Work *work)
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Work, work_clear)
 
-/* A test asks for snapshots sooner. */
+/* A snapshot costs as much as the tree is large, so that the log must have grown in proportion. A test asks for them sooner. */
 static guint64
-tail_limit (void)
+tail_limit (const Work *work)
 {
 #if SK_TEST_HOOKS
   const char *text = g_getenv ("SKERRY_TEST_SNAPSHOT_TAIL");
@@ -358,7 +358,7 @@ tail_limit (void)
   if (text != NULL)
     return g_ascii_strtoull (text, NULL, 10);
 #endif
-  return SK_SNAPSHOT_TAIL;
+  return SK_SNAPSHOT_TAIL + work->nodes / SK_SNAPSHOT_NODES;
 }
 
 gboolean
@@ -370,7 +370,7 @@ sk_snapshot_write_if_due (SkSession *session, SkFlowStorage *storage, GCancellab
   g_clear_pointer (&work.snapshot->coverage, g_array_unref);
   if (!sk_session_index (session, measure_tail, &work, error))
     return FALSE;
-  if (work.tail < tail_limit ())
+  if (work.tail < tail_limit (&work))
     return TRUE;
   work.config = sk_session_config (session);
   work.records = g_ptr_array_new_with_free_func ((GDestroyNotify) sk_record_free);

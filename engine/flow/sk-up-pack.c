@@ -318,7 +318,7 @@ wait_for (SkUpLane *lane, SkUpItem *item, SkSplitChunk *chunk, SkUp *self)
       g_ptr_array_add (pending->items, item);
       item->waiting++;
     }
-  if (lane->open_bytes >= SK_UP_PACK_TARGET)
+  if (lane->open_bytes >= SK_UP_PACK_TARGET || lane->open->len >= SK_UP_PACK_CHUNKS)
     seal_lane (self, lane);
 }
 

@@ -16,7 +16,9 @@
 #define SK_UP_BATCH_ITEMS 256u            /* files per read job */
 #define SK_UP_CANDIDATES_HIGH 4000u       /* the scanner pauses above */
 #define SK_UP_SCAN_DIRS 32u               /* directories per scan job */
+#define SK_UP_SCANS_MAX 3u                /* jobs of a folder in flight: while one is compared the disk has work */
 #define SK_UP_PACK_TARGET (8u << 20)
+#define SK_UP_PACK_CHUNKS 8192u           /* files of a few bytes: far below what a pack and a record of it may hold, and few wait for it */
 #define SK_UP_COMMIT_ITEMS 1000u
 #define SK_UP_COMMIT_PACKS 512u          /* 4 GiB: a pack logged apart from its entry costs its chunk ids twice */
 #define SK_UP_COMMIT_DELAY_US (250 * 1000)

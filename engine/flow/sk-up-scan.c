@@ -343,7 +343,7 @@ sk_up_scan_all (SkUp *self, SkUpFolder *folder)
 static void
 start_scans (SkUp *self, SkUpFolder *folder)
 {
-  while (!g_queue_is_empty (&folder->dirs) && folder->scans_out < 2
+  while (!g_queue_is_empty (&folder->dirs) && folder->scans_out < SK_UP_SCANS_MAX
          && g_queue_get_length (&self->candidates) < SK_UP_CANDIDATES_HIGH)
     {
       ScanJob *job;

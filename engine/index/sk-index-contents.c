@@ -48,6 +48,34 @@ sk_chunk_list_decode (const guint8 *data, gsize len)
 
 /* --- chunk rows --- */
 
+/* The id is a hash, and SK_KNOWN_CHUNKS a power of two. */
+static SkKnownChunk *
+chunk_slot (SkIndex *self, const SkHash *id)
+{
+  return &self->known_chunks[sk_hash_hash (id) % SK_KNOWN_CHUNKS];
+}
+
+const SkChunkRow *
+sk_index_known_chunk (SkIndex *self, const SkHash *id)
+{
+  const SkKnownChunk *known = chunk_slot (self, id);
+
+  return known->chunk.row != 0 && sk_hash_equal (&known->id, id) ? &known->chunk : NULL;
+}
+
+static void
+remember_chunk (SkIndex *self, const SkHash *id, SkChunkRow chunk)
+{
+  *chunk_slot (self, id) = (SkKnownChunk) { *id, chunk };
+}
+
+static void
+forget_chunk (SkIndex *self, const SkHash *id)
+{
+  if (sk_index_known_chunk (self, id) != NULL)
+    chunk_slot (self, id)->chunk.row = 0;
+}
+
 static gboolean
 content_is_here (SkIndex *self, gint64 content, SkHintMemo *memo, GError **error)
 {
@@ -75,12 +103,14 @@ content_is_here (SkIndex *self, gint64 content, SkHintMemo *memo, GError **error
 /* A chunk keeps a content that is on this disk as its first hint, and the newest one as its second: while a new version of a
  * file is on its way, the old one still says where its chunks are. */
 static gboolean
-update_hints (SkIndex *self, gint64 chunk, gint64 hint, gint64 newer, gint64 content, SkHintMemo *memo, GError **error)
+update_hints (SkIndex *self, const SkHash *id, SkChunkRow chunk, gint64 content, SkHintMemo *memo, GError **error)
 {
   g_autoptr(SkStatement) statement = NULL;
+  gint64 hint = chunk.hint, newer = chunk.hint_newer;
 
   if (content == 0 || content == hint || content == newer)
     return TRUE;
+  forget_chunk (self, id);
   if (!content_is_here (self, hint, memo, error))
     return FALSE;
   statement = sk_sql (self, SK_SQL_CHUNK_SET_HINTS, error);
@@ -88,7 +118,7 @@ update_hints (SkIndex *self, gint64 chunk, gint64 hint, gint64 newer, gint64 con
     return FALSE;
   if (!memo->here)
     hint = newer != 0 ? newer : content;
-  sk_bind_int (statement, 1, chunk);
+  sk_bind_int (statement, 1, chunk.row);
   sk_bind_int (statement, 2, hint);
   sk_bind_int (statement, 3, hint != content ? content : 0);
   return sk_run (self, statement, error);
@@ -117,14 +147,23 @@ read_chunk_row (SkIndex *self, gint64 row, const SkHash *id, GArray *out, GError
 GArray *
 sk_index_chunk_rows (SkIndex *self, const SkHash *id, GError **error)
 {
-  g_autoptr(GArray) candidates = g_array_new (FALSE, FALSE, sizeof (gint64));
+  g_autoptr(GArray) candidates = NULL;
   g_autoptr(GArray) chunks = g_array_new (FALSE, FALSE, sizeof (SkChunkRow));
+  const SkChunkRow *known = sk_index_known_chunk (self, id);
 
+  if (known != NULL)
+    {
+      g_array_append_vals (chunks, known, 1);
+      return g_steal_pointer (&chunks);
+    }
+  candidates = g_array_new (FALSE, FALSE, sizeof (gint64));
   if (!sk_hash_index_find (self, self->chunk_hashes, id, candidates, error))
     return NULL;
   for (guint i = 0; i < candidates->len; i++)
     if (!read_chunk_row (self, g_array_index (candidates, gint64, i), id, chunks, error))
       return NULL;
+  if (chunks->len == 1)
+    remember_chunk (self, id, g_array_index (chunks, SkChunkRow, 0));
   return g_steal_pointer (&chunks);
 }
 
@@ -148,16 +187,29 @@ insert_chunk (SkIndex *self, const SkHash *id, guint64 size, gint64 content, GEr
 gint64
 sk_index_chunk_ensure (SkIndex *self, const SkHash *id, guint64 size, gint64 content, SkHintMemo *memo, GError **error)
 {
-  g_autoptr(GArray) chunks = sk_index_chunk_rows (self, id, error);
+  const SkChunkRow *known = sk_index_known_chunk (self, id);
+  g_autoptr(GArray) chunks = NULL;
+  gint64 row;
 
+  if (known != NULL && known->size == size)
+    {
+      row = known->row;
+      return update_hints (self, id, *known, content, memo, error) ? row : 0;
+    }
+  chunks = sk_index_chunk_rows (self, id, error);
   for (guint i = 0; chunks != NULL && i < chunks->len; i++)
     {
       const SkChunkRow *chunk = &g_array_index (chunks, SkChunkRow, i);
 
       if (chunk->size == size)
-        return update_hints (self, chunk->row, chunk->hint, chunk->hint_newer, content, memo, error) ? chunk->row : 0;
+        return update_hints (self, id, *chunk, content, memo, error) ? chunk->row : 0;
     }
-  return chunks != NULL ? insert_chunk (self, id, size, content, error) : 0;
+  row = chunks != NULL ? insert_chunk (self, id, size, content, error) : 0;
+  if (row != 0 && chunks->len == 0)
+    remember_chunk (self, id, (SkChunkRow) { row, size, content, 0 });
+  else
+    forget_chunk (self, id);
+  return row;
 }
 
 /* --- contents --- */
@@ -188,6 +240,7 @@ void
 sk_index_forget_contents (SkIndex *self)
 {
   memset (self->known_contents, 0, SK_KNOWN_CONTENTS * sizeof (SkKnownContent));
+  memset (self->known_chunks, 0, SK_KNOWN_CHUNKS * sizeof (SkKnownChunk));
 }
 
 gint64

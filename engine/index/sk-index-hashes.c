@@ -7,7 +7,10 @@
  * were made, and the table itself is written front to back: what is not in the index yet is its tail, which is read again after a
  * start or a rollback.
  *
- * Both know 64 bits of a hash; the row decides. Every query is for equality, so no order is needed. */
+ * Both know 64 bits of a hash; the row decides. Every query is for equality, so no order is needed.
+ *
+ * What is new is asked for several times before it is added, and each time a page of the index would be read to find nothing: a filter
+ * (Bloom, 1970) answers most of these questions. It is made when enough of them were asked, so that a short command does not pay for it. */
 #include "sk-index-private.h"
 
 #include <string.h>
@@ -15,20 +18,29 @@
 #define BATCH 65536u
 #define SLOTS (2u * BATCH)    /* of the table in memory, a power of two, never more than half full: 2 MiB */
 
+#define FILTER_BITS_PER_KEY 16u          /* two of them are set: 1 to 2 % of the answers are in vain */
+#define FILTER_BITS_MIN (1u << 22)
+#define FILTER_BITS_MAX (1u << 26)       /* 8 MiB; of more keys it still answers for many */
+#define FILTER_MISSES 8192u              /* questions in vain before it is made */
+
 typedef struct { guint64 key; gint64 row; } Slot;    /* row 0: free */
 
 struct _SkHashIndex
 {
-  SkSql find, merge, tail, last;
+  SkSql find, merge, tail, last, all;
   const char *setting;    /* the last row that is in the index on disk */
   gboolean loaded;
   gint64 merged;
   Slot *slots;
   guint used;
+  guint64 *filter;        /* of the keys on disk, and after a rollback or a removal of some that are not; NULL: not made */
+  guint64 filter_bits;    /* a power of two */
+  guint64 filtered;       /* keys in it */
+  guint misses;
 };
 
 SkHashIndex *
-sk_hash_index_new (SkSql find, SkSql merge, SkSql tail, SkSql last, const char *setting)
+sk_hash_index_new (SkSql find, SkSql merge, SkSql tail, SkSql last, SkSql all, const char *setting)
 {
   SkHashIndex *self = g_new0 (SkHashIndex, 1);
 
@@ -36,6 +48,7 @@ sk_hash_index_new (SkSql find, SkSql merge, SkSql tail, SkSql last, const char *
   self->merge = merge;
   self->tail = tail;
   self->last = last;
+  self->all = all;
   self->setting = setting;
   return self;
 }
@@ -46,6 +59,7 @@ sk_hash_index_free (SkHashIndex *self)
   if (self == NULL)
     return;
   g_free (self->slots);
+  g_free (self->filter);
   g_free (self);
 }
 
@@ -99,6 +113,69 @@ put (SkHashIndex *self, guint64 key, gint64 row)
   self->used++;
 }
 
+/* --- the filter --- */
+
+static gboolean
+filter_take (SkHashIndex *self, guint64 key, gboolean add)
+{
+  guint64 mixed = (key ^ key >> 32) * G_GUINT64_CONSTANT (0x9e3779b97f4a7c15);
+  const guint64 at[2] = { mixed & (self->filter_bits - 1), mixed >> 32 & (self->filter_bits - 1) };
+  gboolean was = TRUE;
+
+  for (guint i = 0; i < G_N_ELEMENTS (at); i++)
+    {
+      guint64 *word = &self->filter[at[i] / 64], bit = G_GUINT64_CONSTANT (1) << at[i] % 64;
+
+      was = was && (*word & bit) != 0;
+      if (add)
+        *word |= bit;
+    }
+  return was;
+}
+
+static void
+filter_drop (SkHashIndex *self)
+{
+  g_clear_pointer (&self->filter, g_free);
+  self->filtered = 0;
+}
+
+static gboolean
+filter_make (SkIndex *index, SkHashIndex *self, GError **error)
+{
+  g_autoptr(SkStatement) statement = sk_sql (index, self->all, error);
+  guint64 wanted = (guint64) self->merged * 2 * FILTER_BITS_PER_KEY;
+  SkStep step;
+
+  if (statement == NULL)
+    return FALSE;
+  self->filter_bits = FILTER_BITS_MIN;
+  while (self->filter_bits < MIN (wanted, FILTER_BITS_MAX))
+    self->filter_bits *= 2;
+  self->filter = g_new0 (guint64, self->filter_bits / 64);
+  while ((step = sk_step (index, statement, error)) == SK_STEP_ROW)
+    {
+      filter_take (self, (guint64) sk_col_int (statement, 0), TRUE);
+      self->filtered++;
+    }
+  if (step == SK_STEP_DONE)
+    return TRUE;
+  filter_drop (self);
+  return FALSE;
+}
+
+/* The newest rows go to the disk. A filter that has become too small is made again when it is missed. */
+static void
+filter_follow (SkHashIndex *self)
+{
+  for (guint i = 0; self->filter != NULL && i < SLOTS; i++)
+    if (self->slots[i].row != 0)
+      filter_take (self, self->slots[i].key, TRUE);
+  self->filtered += self->used;
+  if (self->filter != NULL && self->filtered * FILTER_BITS_PER_KEY > self->filter_bits && self->filter_bits < FILTER_BITS_MAX)
+    filter_drop (self);
+}
+
 /* --- disk --- */
 
 static gboolean
@@ -112,6 +189,7 @@ merge (SkIndex *index, SkHashIndex *self, gint64 last, GError **error)
   sk_bind_int (statement, 2, last);
   if (!sk_run (index, statement, error) || !sk_index_set_u64 (index, self->setting, (guint64) last, error))
     return FALSE;
+  filter_follow (self);
   self->merged = last;
   self->used = 0;
   memset (self->slots, 0, SLOTS * sizeof *self->slots);
@@ -160,12 +238,37 @@ load (SkIndex *index, SkHashIndex *self, GError **error)
 
 /* --- use --- */
 
+static gboolean
+find_on_disk (SkIndex *index, SkHashIndex *self, guint64 key, GArray *rows, GError **error)
+{
+  g_autoptr(SkStatement) statement = NULL;
+  gboolean found = FALSE;
+  SkStep step;
+
+  if (self->filter == NULL && self->misses >= FILTER_MISSES && !filter_make (index, self, error))
+    return FALSE;
+  if (self->filter != NULL && !filter_take (self, key, FALSE))
+    return TRUE;
+  statement = sk_sql (index, self->find, error);
+  if (statement == NULL)
+    return FALSE;
+  sk_bind_int (statement, 1, (gint64) key);
+  while ((step = sk_step (index, statement, error)) == SK_STEP_ROW)
+    {
+      gint64 row = sk_col_int (statement, 0);
+
+      g_array_append_val (rows, row);
+      found = TRUE;
+    }
+  if (!found && self->misses < FILTER_MISSES)
+    self->misses++;
+  return step == SK_STEP_DONE;
+}
+
 gboolean
 sk_hash_index_find (SkIndex *index, SkHashIndex *self, const SkHash *hash, GArray *rows, GError **error)
 {
   guint64 key = key_of (hash->bytes);
-  g_autoptr(SkStatement) statement = NULL;
-  SkStep step;
 
   g_array_set_size (rows, 0);
   if (!load (index, self, error))
@@ -173,17 +276,7 @@ sk_hash_index_find (SkIndex *index, SkHashIndex *self, const SkHash *hash, GArra
   for (guint at = first_slot (key); self->slots[at].row != 0; at = (at + 1) & (SLOTS - 1))
     if (self->slots[at].key == key)
       g_array_append_val (rows, self->slots[at].row);
-  statement = self->merged > 0 ? sk_sql (index, self->find, error) : NULL;
-  if (statement == NULL)
-    return self->merged == 0;
-  sk_bind_int (statement, 1, (gint64) key);
-  while ((step = sk_step (index, statement, error)) == SK_STEP_ROW)
-    {
-      gint64 row = sk_col_int (statement, 0);
-
-      g_array_append_val (rows, row);
-    }
-  return step == SK_STEP_DONE;
+  return self->merged == 0 || find_on_disk (index, self, key, rows, error);
 }
 
 gboolean

@@ -237,21 +237,28 @@ sk_cached_node_changed (SkIndex *self, SkCachedNode *cached)
 }
 
 static gboolean
-next_row (SkIndex *self, gint64 *row, GError **error)
+load_next_row (SkIndex *self, GError **error)
 {
   g_autoptr(SkStatement) statement = NULL;
   gint64 last;
 
-  if (self->next_node == 0)
-    {
-      statement = sk_sql (self, SK_SQL_NODE_LAST, error);
-      if (statement == NULL || !sk_read_int (self, statement, 0, &last, error))
-        return FALSE;
-      if (last < 0 || last == G_MAXINT64)
-        return sk_index_damaged (self, "a node has an impossible row", error);
-      self->next_node = last + 1;
-    }
-  *row = self->next_node++;
+  if (self->next_node != 0)
+    return TRUE;
+  statement = sk_sql (self, SK_SQL_NODE_LAST, error);
+  if (statement == NULL || !sk_read_int (self, statement, 0, &last, error))
+    return FALSE;
+  if (last < 0 || last == G_MAXINT64)
+    return sk_index_damaged (self, "a node has an impossible row", error);
+  self->next_node = last + 1;
+  return TRUE;
+}
+
+gboolean
+sk_index_nodes_made (SkIndex *self, guint64 *n, GError **error)
+{
+  if (!load_next_row (self, error))
+    return FALSE;
+  *n = (guint64) self->next_node - 1;
   return TRUE;
 }
 
@@ -259,15 +266,16 @@ gint64
 sk_cached_node_add (SkIndex *self, gint64 folder, gint64 parent, const char *name, gsize len, GError **error)
 {
   SkCachedNode *cached;
-  gint64 row = 0;
+  gint64 row;
 
   if (self->failure != NULL)
     {
       g_propagate_error (error, g_error_copy (self->failure));
       return 0;
     }
-  if (!make_room (self, error) || !next_row (self, &row, error))
+  if (!make_room (self, error) || !load_next_row (self, error))
     return 0;
+  row = self->next_node++;
   cached = g_new0 (SkCachedNode, 1);
   cached->node.row = row;
   cached->node.folder = folder;

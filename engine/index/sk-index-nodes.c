@@ -33,14 +33,20 @@ sk_node_free (SkNode *self)
 /* --- reading a row --- */
 
 /* A name goes into paths that are opened: whatever happened to the file, it is one component. */
+gboolean
+sk_node_name_is_sound (const char *name, gsize len)
+{
+  return len > 0 && len <= SK_NAME_MAX && memchr (name, 0, len) == NULL && memchr (name, '/', len) == NULL
+         && !(name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.')));
+}
+
 static char *
 read_name (SkStatement *statement, int at, gboolean *damaged)
 {
   gsize len;
   const char *name = sk_col_blob (statement, at, &len);
 
-  if (len == 0 || len > SK_NAME_MAX || memchr (name, 0, len) != NULL || memchr (name, '/', len) != NULL
-      || (name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.'))))
+  if (!sk_node_name_is_sound (name, len))
     {
       *damaged = TRUE;
       return g_strdup ("");

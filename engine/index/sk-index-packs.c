@@ -139,11 +139,18 @@ sk_index_chunks_held (SkIndex *self, const SkHash *ids, guint n, const gint64 *s
 {
   for (guint i = 0; i < n; i++)
     {
-      g_autoptr(GArray) chunks = sk_index_chunk_rows (self, &ids[i], error);
+      const SkChunkRow *known = sk_index_known_chunk (self, &ids[i]);
+      g_autoptr(GArray) chunks = known == NULL ? sk_index_chunk_rows (self, &ids[i], error) : NULL;
 
       held[i] = FALSE;
-      if (chunks == NULL)
+      if (known == NULL && chunks == NULL)
         return FALSE;
+      if (known != NULL)
+        {
+          if (!row_held (self, known->row, storages, n_storages, &held[i], error))
+            return FALSE;
+          continue;
+        }
       for (guint j = 0; j < chunks->len; j++)
         if (!row_held (self, g_array_index (chunks, SkChunkRow, j).row, storages, n_storages, &held[i], error))
           return FALSE;

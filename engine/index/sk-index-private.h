@@ -13,6 +13,9 @@ typedef struct _SkHashIndex SkHashIndex;
 typedef struct _SkNodeCache SkNodeCache;
 typedef struct { SkHash hash; gint64 row; } SkKnownContent;
 #define SK_KNOWN_CONTENTS 4096u
+typedef struct { gint64 row; guint64 size; gint64 hint, hint_newer; } SkChunkRow;
+typedef struct { SkHash id; SkChunkRow chunk; } SkKnownChunk;     /* row 0: free */
+#define SK_KNOWN_CHUNKS 16384u   /* 1 MiB: twice what a pack of small files holds, since they are asked for when it is added and again with their files */
 
 struct _SkIndex
 {
@@ -38,6 +41,7 @@ struct _SkIndex
   SkOffsetCache *offsets;
   SkHashIndex *content_hashes, *chunk_hashes;
   SkKnownContent *known_contents;    /* SK_KNOWN_CONTENTS of them, by hash; what was asked for last */
+  SkKnownChunk *known_chunks;        /* the same; only those whose id has one row */
 };
 
 
@@ -184,6 +188,7 @@ SkStatement *sk_index_definition_begin (SkIndex *self, const SkDefinitionSql *sq
 /* --- nodes --- */
 /* The "parent" column of a node at the top of a folder is minus the folder's row, so that one index serves every level. */
 #define SK_TOP_PARENT(folder) (-(folder))
+gboolean sk_node_name_is_sound (const char *name, gsize len);
 void sk_node_differs_sql (sqlite3_context *context, int n, sqlite3_value **values);
 gboolean sk_index_forget_bases (SkIndex *self, gint64 folder, GError **error);
 /* Counts the tombstones of the folder of @node by @delta. */
@@ -194,7 +199,7 @@ gboolean sk_index_node_place (SkIndex *self, gint64 row, gint64 *folder, gint64 
 char *sk_index_node_locate (SkIndex *self, gint64 row, gint64 *folder, GError **error);
 
 /* --- rows by hash: see sk-index-hashes.c --- */
-SkHashIndex *sk_hash_index_new (SkSql find, SkSql merge, SkSql tail, SkSql last, const char *setting);
+SkHashIndex *sk_hash_index_new (SkSql find, SkSql merge, SkSql tail, SkSql last, SkSql all, const char *setting);
 void sk_hash_index_free (SkHashIndex *self);    /* NULL allowed */
 void sk_hash_index_forget (SkHashIndex *self);
 /* Rows that may have @hash; the row itself has to be looked at. */
@@ -210,9 +215,10 @@ void sk_hash_key_sql (sqlite3_context *context, int n, sqlite3_value **values);
 gint64 sk_index_content_add (SkIndex *self, const SkEntry *entry, GError **error);
 void sk_index_forget_contents (SkIndex *self);                                         /* after rows were removed */
 gint64 sk_index_content_find (SkIndex *self, const SkHash *content, GError **error);  /* 0 when unknown; look at @error */
-typedef struct { gint64 row; guint64 size; gint64 hint, hint_newer; } SkChunkRow;
 /* Every row of a chunk with this id: one, unless somebody lied about its size. (transfer full) */
 GArray *sk_index_chunk_rows (SkIndex *self, const SkHash *id, GError **error);
+/* The only row of that id, when it is in memory; NULL is no answer. (transfer none) */
+const SkChunkRow *sk_index_known_chunk (SkIndex *self, const SkHash *id);
 /* What was last found out about the first hint of a chunk: whether a file on this disk has that content. */
 typedef struct { gint64 content; gboolean here; } SkHintMemo;
 /* Row of the chunk (@id, @size), made when it is new. Rows of equal id and other size may exist: one of them is a lie that

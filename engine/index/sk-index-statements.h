@@ -53,6 +53,8 @@ SK_STATEMENT (NODE_GET, "SELECT " SK_NODE_COLUMNS " FROM node WHERE row = ?1")
 SK_STATEMENT (NODE_FIND, "SELECT row FROM node WHERE parent = ?1 AND name = ?2")
 SK_STATEMENT (NODE_CHILDREN, "SELECT " SK_NODE_COLUMNS " FROM node WHERE parent = ?1 ORDER BY name")
 SK_STATEMENT (NODE_CHILDREN_BASE, "SELECT " SK_NODE_COLUMNS " FROM node WHERE parent = ?1 AND base_kind <> 0 ORDER BY name")
+SK_STATEMENT (NODE_LISTING, "SELECT row, name, base_kind, base_mode, base_size, base_ino, base_stat_mtime, base_ctime, base_mount_root, base_unproven "
+              "FROM node WHERE parent = ?1 ORDER BY name")
 SK_STATEMENT (VERSION_EXPIRE, "DELETE FROM version WHERE maximal = 0 AND wall < ?1 AND NOT EXISTS (SELECT 1 FROM node WHERE node.row = version.node "
   "AND (node.base_version = version.row OR node.target_version = version.row))")
 SK_STATEMENT (NODE_ROWS, "SELECT row FROM node WHERE row > ?1 ORDER BY row LIMIT ?2")
@@ -108,6 +110,7 @@ SK_STATEMENT (VERSION_WITH_CONTENT, "SELECT row FROM version WHERE node = ?1 AND
 
 /* --- contents and chunks --- */
 SK_STATEMENT (CONTENT_KEY_FIND, "SELECT row FROM content_key WHERE key = ?1")
+SK_STATEMENT (CONTENT_KEY_ALL, "SELECT key FROM content_key")
 SK_STATEMENT (CONTENT_KEY_MERGE, "INSERT INTO content_key (key, row) SELECT sk_key (hash), row FROM content WHERE row > ?1 AND row <= ?2 ORDER BY 1 "
               "ON CONFLICT DO NOTHING")
 SK_STATEMENT (CONTENT_TAIL, "SELECT row, hash FROM content WHERE row > ?1 ORDER BY row")
@@ -116,6 +119,7 @@ SK_STATEMENT (CONTENT_LAST, "SELECT max (row) FROM content")
 SK_STATEMENT (CONTENT_ADD, "INSERT INTO content (row, hash, size, chunks, symlink, xattrs) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
 SK_STATEMENT (CONTENT_CHUNKS, "SELECT size, chunks FROM content WHERE row = ?1")
 SK_STATEMENT (CHUNK_KEY_FIND, "SELECT row FROM chunk_key WHERE key = ?1")
+SK_STATEMENT (CHUNK_KEY_ALL, "SELECT key FROM chunk_key")
 SK_STATEMENT (CHUNK_KEY_MERGE, "INSERT INTO chunk_key (key, row) SELECT sk_key (id), row FROM chunk WHERE row > ?1 AND row <= ?2 ORDER BY 1 "
               "ON CONFLICT DO NOTHING")
 SK_STATEMENT (CHUNK_LAST, "SELECT max (row) FROM chunk")

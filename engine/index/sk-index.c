@@ -254,11 +254,12 @@ sk_index_open (const char *path, GError **error)
   self->folder_ids = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
   self->folder_rows = g_hash_table_new_full (sk_id_hash, sk_id_equal_func, g_free, g_free);
   self->known_contents = g_new0 (SkKnownContent, SK_KNOWN_CONTENTS);
+  self->known_chunks = g_new0 (SkKnownChunk, SK_KNOWN_CHUNKS);
   self->counts = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
   self->content_hashes = sk_hash_index_new (SK_SQL_CONTENT_KEY_FIND, SK_SQL_CONTENT_KEY_MERGE, SK_SQL_CONTENT_TAIL, SK_SQL_CONTENT_LAST,
-                                            "contents in index");
+                                            SK_SQL_CONTENT_KEY_ALL, "contents in index");
   self->chunk_hashes = sk_hash_index_new (SK_SQL_CHUNK_KEY_FIND, SK_SQL_CHUNK_KEY_MERGE, SK_SQL_CHUNK_TAIL, SK_SQL_CHUNK_LAST,
-                                          "chunks in index");
+                                          SK_SQL_CHUNK_KEY_ALL, "chunks in index");
   if (!accept (db, path, error) || !prepare_all (self, error))
     return NULL;
   return g_steal_pointer (&self);
@@ -285,6 +286,7 @@ sk_index_close (SkIndex *self)
   g_hash_table_unref (self->folder_ids);
   g_hash_table_unref (self->folder_rows);
   g_free (self->known_contents);
+  g_free (self->known_chunks);
   g_hash_table_unref (self->counts);
   g_clear_error (&self->failure);
   g_clear_error (&self->unreported);

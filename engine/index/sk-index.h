@@ -117,6 +117,22 @@ gint64 sk_index_node_ensure (SkIndex *self, gint64 folder, const char *path, GEr
 char *sk_index_node_path (SkIndex *self, gint64 row, GError **error);      /* (transfer full) */
 /* Children of a directory in one query, ascending by name bytes; @parent 0 = top. Only those with a base when @with_base. */
 GPtrArray *sk_index_children (SkIndex *self, gint64 folder, gint64 parent, gboolean with_base, GError **error);
+/* The same with only what a scan compares, for directories of any size, in memory that is used again. Without a base (kind NONE) the numbers are 0. */
+typedef struct
+{
+  gint64 row;
+  const char *name;              /* of the list */
+  SkKind kind; guint32 mode; guint64 size, ino; gint64 stat_mtime, ctime; gboolean mount_root, unproven;     /* as in SkBase */
+} SkChild;
+typedef struct _SkChildList SkChildList;
+SkChildList *sk_child_list_new (void);
+void sk_child_list_free (SkChildList *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkChildList, sk_child_list_free)
+/* What was in the list before is gone. */
+gboolean sk_index_child_list (SkIndex *self, gint64 folder, gint64 parent, SkChildList *list, GError **error);
+const SkChild *sk_child_list_get (const SkChildList *self, guint *n);      /* (transfer none) */
+/* How many nodes there are, about: also of what was removed. */
+gboolean sk_index_nodes_made (SkIndex *self, guint64 *n, GError **error);
 /* Rows of nodes of every folder, ascending, after @after_row. */
 GArray *sk_index_node_rows (SkIndex *self, gint64 after_row, guint limit, GError **error);
 /* Both recompute dirty and, for the base, count the generation up. */

@@ -38,6 +38,30 @@ test_one_small_file (void)
   assert_equal_trees (fleet, "f");
 }
 
+/* Tiny files fill a pack by their number long before they fill it by their bytes. */
+static void
+test_many_tiny_files (void)
+{
+  enum { N = 9000 };
+  g_autoptr(SkFleet) fleet = sk_fleet_new (1, FALSE);
+  g_autofree char *path = sk_fleet_path (fleet, 0, "f");
+  g_autoptr(GVariant) added = NULL, report = NULL, sent = NULL;
+  guint64 packs = 0, files = 0;
+
+  for (guint i = 0; i < N; i++)
+    {
+      g_autofree char *name = g_strdup_printf ("d%u/%u", i / 1000, i);
+
+      sk_put_file (path, name, name, -1);      /* each its own content */
+    }
+  added = sk_fleet_run (fleet, 0, "folder.add", "{'name': <'f'>, 'path': <%^ay>}", path);
+  report = sk_fleet_sync (fleet, 0);
+  sent = g_variant_lookup_value (report, "sent", G_VARIANT_TYPE_VARDICT);
+  g_assert_true (g_variant_lookup (sent, "packs", "t", &packs) && g_variant_lookup (sent, "files", "t", &files));
+  g_assert_cmpuint (files, ==, N);
+  g_assert_cmpuint (packs, >=, 2);
+}
+
 static void
 test_tree (void)
 {
@@ -281,6 +305,7 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/sync/one-small-file", test_one_small_file);
+  g_test_add_func ("/sync/many-tiny-files", test_many_tiny_files);
   g_test_add_func ("/sync/tree", test_tree);
   g_test_add_func ("/sync/conflict", test_conflict);
   g_test_add_func ("/sync/one-folder-while-paused", test_one_folder_while_paused);

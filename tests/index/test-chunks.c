@@ -494,11 +494,41 @@ test_more_than_a_batch (void)
   fixture_reopen (&f);
   assert_chunks_known (&f, 0, A + B, 1);
   begin (f.index);
-  ensure_chunks (&f, A + B, C);      /* and another batch after a start */
+  ensure_chunks (&f, A + B, C);      /* and another batch after a start, with the filter made before it goes to the disk */
   commit (f.index);
+  assert_chunks_known (&f, 0, A + B + C, 1);
   fixture_reopen (&f);
   assert_chunks_known (&f, 0, A + B + C, 1);
   assert_sound (f.index);
+  fixture_close (&f);
+}
+
+/* What is remembered of an id is not all of it any more when a row of another size comes, and nothing after a rollback. */
+static void
+test_remembered_chunk (void)
+{
+  Fixture f = { 0 };
+  g_autoptr(GError) error = NULL;
+  SkHash id = make_hash (7);
+
+  fixture_open (&f);
+  begin (f.index);
+  g_assert_cmpint (sk_index_chunk_ensure (f.index, &id, 10, 0, NULL, &error), ==, 1);
+  g_assert_nonnull (sk_index_known_chunk (f.index, &id));
+  sk_index_rollback (f.index);
+  g_assert_null (sk_index_known_chunk (f.index, &id));
+  begin (f.index);
+  g_assert_cmpint (sk_index_chunk_ensure (f.index, &id, 10, 0, NULL, &error), ==, 1);
+  g_assert_cmpint (sk_index_chunk_ensure (f.index, &id, 20, 0, NULL, &error), ==, 2);
+  for (guint i = 0; i < 2; i++)
+    {
+      g_autoptr(GArray) rows = sk_index_chunk_rows (f.index, &id, &error);
+
+      g_assert_cmpuint (rows->len, ==, 2);
+      g_assert_cmpint (sk_index_chunk_ensure (f.index, &id, i == 0 ? 10 : 20, 0, NULL, &error), ==, 1 + i);
+    }
+  commit (f.index);
+  g_assert_no_error (error);
   fixture_close (&f);
 }
 
@@ -590,6 +620,7 @@ main (int argc, char **argv)
   g_test_add_func ("/chunks/pack-rows", test_pack_rows);
   g_test_add_func ("/chunks/live-chunks", test_live_chunks);
   g_test_add_func ("/chunks/more-than-a-batch", test_more_than_a_batch);
+  g_test_add_func ("/chunks/remembered", test_remembered_chunk);
   g_test_add_func ("/chunks/sweep", test_sweep);
   g_test_add_func ("/chunks/sweep-over-a-batch", test_sweep_over_a_batch);
   return g_test_run ();

@@ -61,6 +61,53 @@ test_names_are_bytes (void)
   fixture_close (&f);
 }
 
+/* What a scan reads in short is what the long way reads, in the same order. */
+static void
+test_child_list (void)
+{
+  enum { N = 500 };
+  Fixture f = { 0 };
+  g_autoptr(GError) error = NULL;
+  g_autoptr(SkChildList) list = sk_child_list_new ();
+  g_autoptr(GPtrArray) nodes = NULL;
+  const SkChild *children;
+  guint n;
+
+  fixture_open (&f);
+  begin (f.index);
+  ensure_node (&f, "other/x");
+  for (guint i = 0; i < N; i++)
+    {
+      g_autofree char *path = g_strdup_printf ("dir/\xff%u", i * 7919 % N);
+      gint64 row = ensure_node (&f, path);
+
+      if (i % 5 != 0)
+        set_base (&f, row, &(SkBase) { .kind = i % 7 == 0 ? SK_KIND_DIR : SK_KIND_FILE, .mode = i, .size = i, .ino = G_MAXUINT64 - i, .stat_mtime = -(gint64) i,
+                                       .ctime = i + 1, .mount_root = i % 2, .unproven = i % 3 == 0 });
+    }
+  commit (f.index);
+  nodes = sk_index_children (f.index, f.folder, ensure_node (&f, "dir"), FALSE, &error);
+  for (guint round = 0; round < 2; round++)     /* in memory that is used again */
+    {
+      g_assert_true (sk_index_child_list (f.index, f.folder, 0, list, &error));
+      g_assert_true (sk_index_child_list (f.index, f.folder, ensure_node (&f, "dir"), list, &error));
+    }
+  children = sk_child_list_get (list, &n);
+  g_assert_cmpuint (n, ==, N);
+  for (guint i = 0; i < n; i++)
+    {
+      const SkNode *node = nodes->pdata[i];
+      const SkChild *c = &children[i];
+
+      g_assert_cmpstr (c->name, ==, node->name);
+      g_assert_cmpint (c->row, ==, node->row);
+      g_assert_true (c->kind == node->base.kind && c->mode == node->base.mode && c->size == node->base.size && c->ino == node->base.ino
+                     && c->stat_mtime == node->base.stat_mtime && c->ctime == node->base.ctime && c->mount_root == node->base.mount_root
+                     && c->unproven == node->base.unproven);
+    }
+  fixture_close (&f);
+}
+
 static void
 test_bad_paths_are_refused (void)
 {
@@ -560,6 +607,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/nodes/ensure-and-find", test_ensure_and_find);
   g_test_add_func ("/nodes/names-are-bytes", test_names_are_bytes);
+  g_test_add_func ("/nodes/child-list", test_child_list);
   g_test_add_func ("/nodes/bad-paths-are-refused", test_bad_paths_are_refused);
   g_test_add_func ("/nodes/deep-path", test_deep_path);
   g_test_add_func ("/nodes/more-parents-than-memory", test_more_parents_than_memory);

@@ -1,0 +1,118 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A tree of many small files: first index, rescan with nothing changed beside `find`, rescan after a restart. One JSON object on the standard output."""
+import json
+import multiprocessing
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'support'))
+from shows import Device, workplace
+
+SIZE, PER_DIRECTORY = 100, 100
+
+
+def make_directories(task):
+    base, first, last = task
+    for number in range(first, last):
+        path = os.path.join(base, f'd{number:05}')
+        os.mkdir(path)
+        directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        data = os.urandom(SIZE * PER_DIRECTORY)
+        for i in range(PER_DIRECTORY):
+            file = os.open(f'file{i:03}.txt', os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644, dir_fd=directory)
+            os.write(file, data[i * SIZE:(i + 1) * SIZE])
+            os.close(file)
+        os.close(directory)
+
+
+def make_tree(base, files):
+    """`files` of 100 bytes, no two alike, 100 in a directory."""
+    base.mkdir()
+    directories = files // PER_DIRECTORY
+    with multiprocessing.Pool(2) as pool:
+        pool.map(make_directories, [(base, i, min(i + 50, directories)) for i in range(0, directories, 50)])
+
+
+def run_find(tree):
+    begin = time.monotonic()
+    with open(os.devnull, 'wb') as nothing:
+        subprocess.run(['find', tree, '-printf', '%p %s %T@ %C@ %i\n'], stdout=nothing, check=True)
+    return time.monotonic() - begin
+
+
+def peak_mib(process):
+    """Of the process, since it began."""
+    for line in pathlib.Path(f'/proc/{process.pid}/status').read_text().splitlines():
+        if line.startswith('VmHWM:'):
+            return int(line.split()[1]) / 1024
+    raise RuntimeError('no VmHWM')
+
+
+def processor_seconds(process):
+    fields = pathlib.Path(f'/proc/{process.pid}/stat').read_text().rsplit(')', 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+
+def timed_sync(device, process):
+    """Wall and processor seconds from the command to its answer; all of the tree has been looked at."""
+    cpu, begin = processor_seconds(process), time.monotonic()
+    device.sync()
+    return time.monotonic() - begin, processor_seconds(process) - cpu
+
+
+def measure(work, files=1000000, pairs=5):
+    tree, device = work / 'tree', Device(work, 'a')
+    make_tree(tree, files)
+    run_find(tree)
+    (work / 'store').mkdir()
+    device.run('vault', 'create', 'scale', '--no-passphrase')
+    device.run('storage', 'add', 'disk', work / 'store')
+    out = {'files': files, 'directories': files // PER_DIRECTORY, 'tree': 'RAM disk' if str(work).startswith('/dev/shm') else 'disk'}
+    with device.engine() as process:
+        cpu, begin = processor_seconds(process), time.monotonic()
+        device.run('folder', 'add', 'f', tree)
+        device.sync()
+        out['first_seconds'] = time.monotonic() - begin
+        out['first_cpu'] = processor_seconds(process) - cpu
+        out['first_peak_mib'] = peak_mib(process)
+        counted = device.counters()
+        out['first_transactions'] = counted['transactions']
+        if counted['up files'] != files:
+            raise RuntimeError(f'not all went up: {counted}')
+        out['rescans'], out['finds'], out['rescan_cpu'] = [], [], []
+        for _ in range(pairs):
+            out['finds'].append(run_find(tree))
+            wall, cpu = timed_sync(device, process)
+            out['rescans'].append(wall)
+            out['rescan_cpu'].append(cpu)
+        after = device.counters()
+        if after['up looked at'] - counted['up looked at'] < pairs * files or after['up files'] != files:
+            raise RuntimeError(f'not everything was looked at: {after}')
+        out['peak_mib'] = peak_mib(process)
+    out['restart_rescans'], out['restart_finds'] = [], []
+    for _ in range(3):
+        with device.engine() as process:
+            out['restart_finds'].append(run_find(tree))
+            wall, _ = timed_sync(device, process)
+            out['restart_rescans'].append(wall)
+            out['restart_peak_mib'] = peak_mib(process)
+    out['first_files_per_second'] = files / out['first_seconds']
+    out['rescan_ratio'] = statistics.median(r / f for r, f in zip(out['rescans'], out['finds']))
+    out['restart_ratio'] = statistics.median(r / f for r, f in zip(out['restart_rescans'], out['restart_finds']))
+    out['index_mib'] = sum(f.stat().st_size for f in device.home.rglob('*') if f.is_file()) / (1 << 20)
+    return out
+
+
+def main():
+    files = int(sys.argv[1]) if len(sys.argv) > 1 else 1000000
+    with workplace(ram=True) as work:
+        print(json.dumps(measure(work, files)))
+
+
+if __name__ == '__main__':
+    main()
