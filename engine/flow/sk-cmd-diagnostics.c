@@ -161,7 +161,8 @@ add_program (SkSession *session, const SkConfig *config, GString *text)
                           sk_keep_name (session->keep), n_devices, config->storages->len, config->folders->len, session->watch,
                           g_atomic_int_get (&session->paused) != 0);
   g_string_append_printf (text, "\nSince the start\n  up: files %" G_GUINT64_FORMAT ", bytes %" G_GUINT64_FORMAT ", chunks new %" G_GUINT64_FORMAT ", known %"
-                          G_GUINT64_FORMAT ", packs %" G_GUINT64_FORMAT ", stored bytes %" G_GUINT64_FORMAT "; looked at %" G_GUINT64_FORMAT ", waiting %u\n  down: files %" G_GUINT64_FORMAT
+                          G_GUINT64_FORMAT ", packs %" G_GUINT64_FORMAT ", stored bytes %" G_GUINT64_FORMAT "; looked at %"
+                          G_GUINT64_FORMAT ", waiting %u\n  down: files %" G_GUINT64_FORMAT
                           ", bytes %" G_GUINT64_FORMAT ", chunks local %" G_GUINT64_FORMAT ", from storages %" G_GUINT64_FORMAT ", stored bytes %"
                           G_GUINT64_FORMAT "\n", c.files_up, c.bytes_up, c.chunks_new, c.chunks_known, c.packs_up, c.wire_up, c.looked,
                           (guint) queue.queued, c.files_down, c.bytes_down, c.chunks_local, c.chunks_storage, c.wire_down);

@@ -157,9 +157,10 @@ test_refused_while_it_moves (void)
 
   remove_range (a, 0, 15);
   sk_sync_all (fleet, 1);
-  sk_resolve (fleet, 0, "mass-change", "refuse");
+  /* Before the answer: it may be carried out at once. */
   moving = fleet;
   sk_test_stage_hook = move_on_once;
+  sk_resolve (fleet, 0, "mass-change", "refuse");
   sk_sync (fleet, 0);
   sk_test_stage_hook = NULL;
   g_assert_null (moving);
