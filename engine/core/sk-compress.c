@@ -62,6 +62,19 @@ sk_compress_bound (gsize len)
   return ZSTD_compressBound (len);
 }
 
+/* zstd's own choice for its level 3 differs below and above 256 KiB, which is where chunks lie. One
+ * setting for all: FORMAT.md, "Compression", has the measurement. */
+static void
+set_level (ZSTD_CCtx *context, int level)
+{
+  gboolean ours = level == SK_ZSTD_LEVEL_DEFAULT;
+
+  ZSTD_CCtx_setParameter (context, ZSTD_c_compressionLevel, level);
+  ZSTD_CCtx_setParameter (context, ZSTD_c_minMatch, ours ? 5 : 0);
+  ZSTD_CCtx_setParameter (context, ZSTD_c_hashLog, ours ? 15 : 0);
+  ZSTD_CCtx_setParameter (context, ZSTD_c_chainLog, ours ? 13 : 0);
+}
+
 static ZSTD_CCtx *
 new_context (int level)
 {
@@ -72,7 +85,7 @@ new_context (int level)
   /* The length stands in the table and the seal proves the bytes: a frame needs to say neither. */
   ZSTD_CCtx_setParameter (context, ZSTD_c_contentSizeFlag, 0);
   ZSTD_CCtx_setParameter (context, ZSTD_c_checksumFlag, 0);
-  ZSTD_CCtx_setParameter (context, ZSTD_c_compressionLevel, level);
+  set_level (context, level);
   return context;
 }
 
@@ -110,7 +123,7 @@ sk_compress (SkCompressor *self, int level, const guint8 *data, gsize len, guint
   if (self->compress == NULL)
     self->compress = new_context (level);
   else if (self->level != level)
-    ZSTD_CCtx_setParameter (self->compress, ZSTD_c_compressionLevel, level);
+    set_level (self->compress, level);
   self->level = level;
 
   /* Given no more room than is worth using, zstd gives up early where it does not pay. */

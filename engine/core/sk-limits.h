@@ -21,6 +21,7 @@
 #define SK_ZERO_BLOCK (1u << 20)         /* aligned blocks of zeros of this size become zero runs */
 #define SK_ENTRY_CHUNKS_MAX (16u << 20)  /* chunks in one file */
 #define SK_ZSTD_LEVEL_MAX 19
+#define SK_ZSTD_LEVEL_DEFAULT 3
 
 /* --- packs --- */
 #define SK_PACK_TARGET_MIN (1u << 20)

@@ -329,6 +329,7 @@ apply_all (SkDown *self, const gint64 *folders, guint n)
     }
   if (sk_session_index (self->session, count_left, &left, NULL))
     self->result->dirty_left = left.left;
+  sk_session_rest (self->session);
 }
 
 /* --- requests --- */

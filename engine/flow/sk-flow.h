@@ -98,6 +98,7 @@ struct _SkSession
   struct _SkIssues *issues;      /* under lock; sk-issues.h */
   SkConfig *config;
   SkCounters counters;
+  guint64 rested;                /* bytes that had moved when memory was given back last; under lock */
   struct _SkLive *live;          /* sk-live.h */
   GHashTable *met;               /* gint64 rows of storages that were read to the end since opening; under lock */
   GArray *offered;               /* SkPosition: how far heads said that logs reach, since opening; under lock */
@@ -137,6 +138,8 @@ gboolean sk_session_index (SkSession *self, SkIndexFunc func, gpointer data, GEr
 gboolean sk_session_transact (SkSession *self, SkIndexFunc func, gpointer data, GError **error);
 SkCompressor *sk_session_take_compressor (SkSession *self);
 void sk_session_give_compressor (SkSession *self, SkCompressor *z);
+/* A flow has nothing more to do: after large work the memory for it goes back. Any thread. */
+void sk_session_rest (SkSession *self);
 void sk_session_count (SkSession *self, const SkCounters *add);
 /* RULES A5, B3: the own head in this storage was compared with the own log, so a new one may be put there. Any thread. */
 gboolean sk_session_has_met (SkSession *self, gint64 storage);

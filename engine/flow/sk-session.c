@@ -4,8 +4,11 @@
 #include "sk-invite-serve.h"
 #include "sk-issues.h"
 #include "sk-live.h"
+#include "sk-memory.h"
 #include "sk-report.h"
 #include "sk-watch.h"
+
+#define LARGE_WORK (32u << 20)
 
 typedef struct
 {
@@ -94,6 +97,23 @@ sk_session_count (SkSession *self, const SkCounters *add)
   self->counters.wire_up += add->wire_up;
   self->counters.wire_down += add->wire_down;
   g_mutex_unlock (&self->lock);
+}
+
+void
+sk_session_rest (SkSession *self)
+{
+  guint64 moved;
+  gboolean due;
+
+  g_mutex_lock (&self->lock);
+  moved = self->counters.wire_up + self->counters.wire_down;
+  /* A program that ends now need not tidy up. */
+  due = self->watch && moved - self->rested >= LARGE_WORK;
+  if (due)
+    self->rested = moved;
+  g_mutex_unlock (&self->lock);
+  if (due)
+    sk_memory_give_back ();
 }
 
 gboolean
@@ -260,6 +280,7 @@ sk_session_open (const SkSessionOptions *options, GError **error)
 
   if (!sk_crypto_init (error))
     return NULL;
+  sk_memory_keep ();
   home = sk_home_open (options->home, error);
   if (home == NULL)
     return NULL;

@@ -305,7 +305,9 @@ wait_for (SkUpLane *lane, SkUpItem *item, SkSplitChunk *chunk, SkUp *self)
       pending->id = chunk->ref.id;
       pending->items = g_ptr_array_new ();
       g_hash_table_insert (lane->in_flight, &pending->id, pending);
-      lane->open_bytes += chunk->ref.size;
+      if (lane->open_bytes + chunk->ref.size + SK_UP_PACK_ROW > SK_UP_PACK_TARGET - SK_UP_PACK_FRAME || lane->open->len >= SK_UP_PACK_CHUNKS)
+        seal_lane (self, lane);
+      lane->open_bytes += chunk->ref.size + SK_UP_PACK_ROW;
       /* The pack holds the credit from here. A chunk that spans two steps may be larger than what the last step took. */
       credit = MIN (item->cost, chunk->ref.size);
       item->cost -= credit;
@@ -318,8 +320,6 @@ wait_for (SkUpLane *lane, SkUpItem *item, SkSplitChunk *chunk, SkUp *self)
       g_ptr_array_add (pending->items, item);
       item->waiting++;
     }
-  if (lane->open_bytes >= SK_UP_PACK_TARGET || lane->open->len >= SK_UP_PACK_CHUNKS)
-    seal_lane (self, lane);
 }
 
 static void

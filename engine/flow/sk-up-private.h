@@ -17,7 +17,10 @@
 #define SK_UP_CANDIDATES_HIGH 4000u       /* the scanner pauses above */
 #define SK_UP_SCAN_DIRS 32u               /* directories per scan job */
 #define SK_UP_SCANS_MAX 3u                /* jobs of a folder in flight: while one is compared the disk has work */
+/* The size of a full pack, all included: below this power of two the steps of its padding are half as wide as above it. */
 #define SK_UP_PACK_TARGET (8u << 20)
+#define SK_UP_PACK_FRAME 1024u           /* what a pack has besides its chunks: header, trailer, seals */
+#define SK_UP_PACK_ROW 88u               /* and with each chunk: its seal and its row, at most */
 #define SK_UP_PACK_CHUNKS 8192u           /* files of a few bytes: far below what a pack and a record of it may hold, and few wait for it */
 #define SK_UP_COMMIT_ITEMS 1000u
 #define SK_UP_COMMIT_PACKS 512u          /* 4 GiB: a pack logged apart from its entry costs its chunk ids twice */
@@ -81,7 +84,8 @@ struct _SkUpLane
   char *key;
   GArray *storages;              /* gint64 rows */
   GArray *open;                  /* SkSplitChunk: the next pack */
-  guint64 open_bytes, open_cost;
+  guint64 open_bytes;            /* of the pack, should nothing compress */
+  guint64 open_cost;
   GHashTable *in_flight;         /* SkHash -> SkUpChunk */
 };
 

@@ -180,6 +180,7 @@ sk_up_turn (SkUp *self)
   /* What went wrong while nobody asked is told by issues, and is not part of the next answer. */
   if (g_queue_is_empty (&self->requests))
     g_ptr_array_set_size (self->failed, 0);
+  sk_session_rest (self->session);
   sk_up_arm_settle (self);
 }
 
