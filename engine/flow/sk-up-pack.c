@@ -226,6 +226,8 @@ run_seal (gpointer data)
 
       /* One in sixteen is opened again from its sealed bytes (RULES C18); the id chooses, so that it is not always the first. */
       sk_pack_builder_add (builder, z, pack->level, &chunk->ref.id, bytes, len, pack->verify || (chunk->ref.id.bytes[31] & 15) == 0, &pack->error);
+      /* From here it is in the pack; both at once would take twice what the budget knows of, until the pack is stored. */
+      g_clear_pointer (&chunk->data, g_bytes_unref);
     }
   if (builder != NULL && pack->error == NULL)
     pack->object = sk_pack_builder_finish (builder, &pack->name, &pack->rows, &pack->error);
