@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sk-crash.h"
 
+#include "sk-test-hooks.h"
+
 #include <string.h>
 
 #define WRITING_SINCE "writing-since"   /* µs of the wall clock; 0: stopped cleanly */
@@ -44,6 +46,8 @@ sk_crash_end (SkSession *session, gpointer unused, GError **error)
 {
   Mark mark = { .since = 0 };
 
+  if (g_atomic_int_get (&session->doubts_writes))
+    return TRUE;
   if (session->unclean_since != 0 ? !g_atomic_int_get (&session->swept) : !g_atomic_int_get (&session->is_writing))
     return TRUE;
   return store_mark (session, &mark, error);
@@ -167,6 +171,18 @@ is_own_write (SkSession *session, const SkUpItem *item, const SkNode *node)
          && (node->base.vector == NULL || sk_vector_compare (node->base.vector, version->entry->vector) == SK_ORDER_BEFORE);
 }
 
+/* Put in its place, and the base did not follow. Perhaps the engine was killed before it could, perhaps the disk failed when this was to be made
+ * durable, and then it is lost when the machine stops, however often it is synced from now on. Both look the same. */
+static gboolean
+is_unproven_write (SkUpItem *item, const SkNode *node, gint64 found)
+{
+  const SkStat *stat = &item->found->stat;
+
+  return found != 0 && stat->kind == SK_KIND_FILE && node->target.kind == SK_KIND_FILE && node->target.content == found
+         && node->base.content != found && stat->mtime == node->target.mtime
+         && (node->base.kind != SK_KIND_FILE || node->base.ino != stat->ino) && !sk_test_mistake ("trust-failed-sync");
+}
+
 /* Index thread. */
 static gboolean
 find_damage (SkSession *session, gpointer data, GError **error)
@@ -178,9 +194,10 @@ find_damage (SkSession *session, gpointer data, GError **error)
       SkUpItem *item = items->pdata[i];
       g_autoptr(SkNode) node = NULL;
       g_autoptr(GError) local = NULL;
+      gboolean suspect = sk_crash_is_suspect (session, item);
       gint64 found;
 
-      if (!item->read_done || item->moved || item->content == NULL || !sk_crash_is_suspect (session, item))
+      if (!item->read_done || item->moved || item->content == NULL || (!suspect && !g_atomic_int_get (&session->doubts_writes)))
         continue;
       /* Where nothing is written by this engine there is nothing of its to mend. */
       if (item->folder->flow == NULL || item->folder->flow->mode == SK_FOLDER_SEND)
@@ -194,8 +211,9 @@ find_damage (SkSession *session, gpointer data, GError **error)
       if (node == NULL)
         continue;
       found = sk_index_content_row (session->index, &item->content->content);
-      item->damaged = is_torn_write (session, item, node, found) || is_emptied (session, item, node, found);
-      item->written_here = !item->damaged && is_own_write (session, item, node);
+      item->damaged = is_unproven_write (item, node, found)
+                      || (suspect && (is_torn_write (session, item, node, found) || is_emptied (session, item, node, found)));
+      item->written_here = suspect && !item->damaged && is_own_write (session, item, node);
     }
   return TRUE;
 }
@@ -203,7 +221,7 @@ find_damage (SkSession *session, gpointer data, GError **error)
 gboolean
 sk_crash_sort_out (SkUp *self, GPtrArray *items, GError **error)
 {
-  if (self->session->unclean_since == 0)
+  if (self->session->unclean_since == 0 && !g_atomic_int_get (&self->session->doubts_writes))
     return TRUE;
   if (!sk_session_index (self->session, find_damage, items, error))
     return FALSE;
@@ -255,22 +273,12 @@ sk_crash_base_is_unsure (SkSession *session, const SkUpItem *item)
          && (node->target.kind != node->base.kind || node->target.content != node->base.content || may_be_ours (session, item, node));
 }
 
-gboolean
-sk_crash_forget_content (SkSession *session, const SkUpItem *item, gint64 wall, gboolean *stale, GError **error)
+/* Content 0 is that of no version: the node is dirty, and what is there is replaced only if it still has these numbers. */
+static gboolean
+forget_content (SkSession *session, const SkUpItem *item, SkNode *node, gint64 wall, const char *why, GError **error)
 {
   const SkStat *stat = &item->found->stat;
-  g_autoptr(GError) local = NULL;
-  g_autoptr(SkNode) node = sk_index_node (session->index, item->found->folder, item->found->path, &local);
 
-  *stale = node == NULL || node->generation != item->found->generation;
-  if (local != NULL)
-    {
-      g_propagate_error (error, g_steal_pointer (&local));
-      return FALSE;
-    }
-  if (*stale)
-    return TRUE;
-  /* Content 0 is that of no version: the node is dirty, and what is there is replaced only if it still has these numbers. */
   node->base.kind = SK_KIND_FILE;
   node->base.content = 0;
   node->base.mode = item->found->mode;
@@ -282,6 +290,36 @@ sk_crash_forget_content (SkSession *session, const SkUpItem *item, gint64 wall, 
   node->base.btime = stat->btime;
   node->base.unproven = FALSE;
   return sk_index_set_base (session->index, node->row, &node->base, error)
-         && sk_index_activity_add (session->index, wall, "damaged", item->found->folder, item->found->path,
-                                   "damaged when the engine or the machine was cut off; fetched again", error);
+         && (why == NULL || sk_index_activity_add (session->index, wall, "damaged", item->found->folder, item->found->path, why, error));
+}
+
+gboolean
+sk_crash_forget_content (SkSession *session, const SkUpItem *item, gint64 wall, gboolean *stale, GError **error)
+{
+  g_autoptr(GError) local = NULL;
+  g_autoptr(SkNode) node = sk_index_node (session->index, item->found->folder, item->found->path, &local);
+  gboolean is_whole = node != NULL && sk_index_content_row (session->index, &item->content->content) == node->target.content;
+
+  *stale = node == NULL || node->generation != item->found->generation;
+  if (local != NULL)
+    {
+      g_propagate_error (error, g_steal_pointer (&local));
+      return FALSE;
+    }
+  return *stale
+         || forget_content (session, item, node, wall, is_whole ? NULL : "damaged when the engine or the machine was cut off; fetched again", error);
+}
+
+gboolean
+sk_crash_forget_kept (SkSession *session, const SkUpItem *item, gint64 wall, GError **error)
+{
+  g_autoptr(GError) local = NULL;
+  g_autoptr(SkNode) node = sk_index_node (session->index, item->found->folder, item->found->path, &local);
+
+  if (local != NULL)
+    {
+      g_propagate_error (error, g_steal_pointer (&local));
+      return FALSE;
+    }
+  return node == NULL || forget_content (session, item, node, wall, "this disk could not keep it; fetched again", error);
 }

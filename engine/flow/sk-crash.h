@@ -26,3 +26,5 @@ gboolean sk_crash_sort_out (SkUp *self, GPtrArray *items, GError **error);
 gboolean sk_crash_base_is_unsure (SkSession *session, const SkUpItem *item);
 /* Index thread, in a transaction: the base says that the content is gone, so the way down brings it. *@stale: the base changed meanwhile. */
 gboolean sk_crash_forget_content (SkSession *session, const SkUpItem *item, gint64 wall, gboolean *stale, GError **error);
+/* Index thread, in a transaction, after the entry of @item was written: the same for what the disk here could not make durable. */
+gboolean sk_crash_forget_kept (SkSession *session, const SkUpItem *item, gint64 wall, GError **error);

@@ -14,6 +14,7 @@ typedef struct
   SkFlowFolder *folder;
   GPtrArray *items;              /* SkDownItem */
   GPtrArray *dirs;               /* opened for this step, see sk-down-dirs.c; may be NULL */
+  gboolean lost;                 /* it could not be made durable */
   guint done;
   guint *left;                   /* jobs of its part that have not ended */
 } Step;
@@ -217,6 +218,14 @@ base_of (SkFlowFolder *folder, const SkDownItem *item, SkBase *out)
   out->mount_root = item->out.mount_root;
 }
 
+/* The base of a file that is there, with content that is not to be relied upon. */
+static void
+forget (SkBase *base)
+{
+  base->version = 0;
+  base->content = 0;
+}
+
 /* Index thread, in a transaction. */
 static gboolean
 commit_items (SkSession *session, gpointer data, GError **error)
@@ -229,7 +238,7 @@ commit_items (SkSession *session, gpointer data, GError **error)
       SkBase base;
       gboolean stale;
 
-      if (!item->placed)
+      if (!item->placed || (step->lost && item->node->target.kind != SK_KIND_FILE))
         continue;
       if (item->move_node != NULL)
         {
@@ -240,11 +249,29 @@ commit_items (SkSession *session, gpointer data, GError **error)
             return FALSE;
         }
       base_of (step->folder, item, &base);
+      if (step->lost)
+        forget (&base);
       if (!sk_tree_done (session->tree, item->node->row, item->node->generation, &base, &stale, error))
         return FALSE;
       step->done++;
     }
-  return sk_down_dirs_note_shut (step->down, step->dirs, error);
+  return step->lost || sk_down_dirs_note_shut (step->down, step->dirs, error);
+}
+
+/* After a sync that failed the bytes may be lost, although they can be read until the machine stops, and although the next sync succeeds. So
+ * what is there now is as good as no version: it is written anew. */
+static gboolean
+commit_step (SkDown *self, Step *step, GError **error)
+{
+  g_autoptr(GError) lost = NULL;
+
+  step->lost = !sk_root_barrier (step->folder->root, &lost);
+  if (!step->lost)
+    return sk_session_transact (self->session, commit_items, step, error);
+  if (!sk_test_mistake ("trust-failed-sync") && !sk_session_transact (self->session, commit_items, step, NULL))
+    g_atomic_int_set (&self->session->doubts_writes, 1);
+  g_propagate_error (error, g_steal_pointer (&lost));
+  return FALSE;
 }
 
 static void
@@ -322,7 +349,7 @@ note_items (SkDown *self, SkFlowFolder *folder, GPtrArray *items, GPtrArray *dir
   g_autoptr(GError) error = NULL;
 
   sk_test_stage ("write");
-  if (!sk_root_barrier (folder->root, &error) || !sk_session_transact (self->session, commit_items, &step, &error))
+  if (!commit_step (self, &step, &error))
     {
       g_message ("“%s”: %s", folder->name, error->message);
       for (guint i = 0; i < items->len; i++)

@@ -109,6 +109,7 @@ struct _SkSession
   int is_open;                   /* atomic: the vault is open and its flows are there; what asks earlier sees none of them */
   gint64 opened_wall, unclean_since; /* µs; sk-crash.h. Set when opening */
   int is_writing, swept;         /* atomic: files were changed; every folder was looked at since opening */
+  int doubts_writes;             /* atomic: a disk failed to make durable what was put in place, and that could not be noted */
   int compared;                  /* atomic: the own head was compared with a storage, or none is reachable (A5) */
 
   GCancellable *stopping;

@@ -186,6 +186,12 @@ commit_batch (SkSession *session, gpointer data, GError **error)
         return FALSE;
       if (commit->outcomes[i] == SK_TREE_WITHHELD)
         note_withheld (session, item);
+      else if (item->unkept && commit->outcomes[i] != SK_TREE_STALE)
+        {
+          if (!sk_crash_forget_kept (session, item, wall, error))
+            return FALSE;
+          commit->damaged = TRUE;
+        }
     }
   commit->entries = records->len;
   sk_test_stage ("log-commit");
@@ -226,6 +232,42 @@ item_committed (SkUp *self, SkUpItem *item, SkTreeOutcome outcome, gboolean lost
   g_hash_table_remove (self->items, item);
 }
 
+/* Of the items from @first on, those of one folder; *@rest: the first of another. */
+static gboolean
+keep_folder (GPtrArray *items, guint first, guint *rest, GError **error)
+{
+  SkUpFolder *folder = ((SkUpItem *) items->pdata[first])->folder;
+  g_autoptr(GArray) reads = g_array_new (FALSE, TRUE, sizeof (SkRootRead));
+  gboolean ok;
+
+  for (*rest = first; *rest < items->len && ((SkUpItem *) items->pdata[*rest])->folder == folder; (*rest)++)
+    {
+      const SkUpItem *item = items->pdata[*rest];
+      SkRootRead read = { .path = item->found->path, .stat = &item->found->stat };
+
+      g_array_append_val (reads, read);
+    }
+  if (folder->flow == NULL || folder->flow->root == NULL || !sk_up_may_publish (folder) || sk_test_mistake ("publish-unsynced"))
+    return TRUE;
+  ok = sk_root_keep (folder->flow->root, (SkRootRead *) (gpointer) reads->data, reads->len, error);
+  for (guint i = 0; i < reads->len; i++)
+    ((SkUpItem *) items->pdata[first + i])->unkept = g_array_index (reads, SkRootRead, i).lost;
+  return ok;
+}
+
+/* What others are told must not be lost here by a power cut. What this disk cannot keep is published, as perhaps the last there is of it, and then
+ * brought back from the storage. */
+static gboolean
+keep_items (GPtrArray *items, GError **error)
+{
+  guint next = 0;
+
+  while (next < items->len)
+    if (!keep_folder (items, next, &next, error))
+      return FALSE;
+  return TRUE;
+}
+
 void
 sk_up_commit (SkUp *self)
 {
@@ -246,7 +288,7 @@ sk_up_commit (SkUp *self)
     }
   if (items->len == 0 && packs->len == 0)
     return;
-  if (!sk_session_transact (self->session, commit_batch, &commit, &error))
+  if (!keep_items (items, &error) || !sk_session_transact (self->session, commit_batch, &commit, &error))
     {
       for (guint i = 0; i < items->len; i++)
         {

@@ -44,6 +44,7 @@ typedef struct
   gboolean read_done;
   gboolean moved;                /* content taken over from another name, unread (C14) */
   gboolean unproven;             /* to be hashed again by a later pass */
+  gboolean unkept;               /* the disk it was read from could not make it durable */
   gboolean blank;                /* after an unclean stop: nothing but zeros was read so far */
   gboolean suspect, holes;       /* after an unclean stop; zeros were read */
   gboolean written_here;         /* by the engine that was cut off, which did not come to note it */

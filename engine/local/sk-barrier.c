@@ -100,8 +100,8 @@ sk_barrier_sync_file (SkRoot *root, int fd)
   return fsync (fd) == 0 ? PLANTED : errno;
 }
 
-static int
-sync_dir (SkRoot *root, int dir)
+int
+sk_barrier_sync_dir (SkRoot *root, int dir)
 {
   COUNT (dir_syncs);
   if (fsync (dir) == 0)
@@ -127,7 +127,7 @@ sync_held (SkRoot *root, GArray *held)
 
         if (item->dir != (pass == 1))
           continue;
-        errnum = item->dir ? sync_dir (root, item->fd)
+        errnum = item->dir ? sk_barrier_sync_dir (root, item->fd)
                            : sk_barrier_sync_file (root, item->fd);
         if (failed == 0)
           failed = errnum;
@@ -137,10 +137,12 @@ sync_held (SkRoot *root, GArray *held)
 
 /* ---- collecting ---- */
 
-static gboolean
-syncfs_allowed (SkRoot *root, SkWriterState *self)
+gboolean
+sk_barrier_may_sync_whole (SkRoot *root)
 {
-  return !sk_root_abilities (root)->network && g_get_monotonic_time () >= self->slow_until;
+  SkWriterState *self = sk_writer_state (root);
+
+  return sk_root_abilities (root)->whole_sync && g_get_monotonic_time () >= self->slow_until;
 }
 
 /* Syncs what is held so far, so that there is room again. Under the barrier's lock, because a
@@ -187,7 +189,7 @@ add (SkRoot *root, const SkHeld *item)
 
   g_mutex_lock (&self->lock);
   full = self->held->len >= HELD_MAX && !self->more;
-  if (full && syncfs_allowed (root, self))
+  if (full && sk_barrier_may_sync_whole (root))
     {
       g_array_set_size (self->held, 0);
       self->more = TRUE;
@@ -225,6 +227,7 @@ add_copy (SkRoot *root, int fd, gboolean dir)
   SkHeld item = { .fd = -1, .dir = dir };
   gboolean covered;
   struct stat st;
+  int errnum;
 
   g_mutex_lock (&self->lock);
   covered = self->more;
@@ -239,9 +242,12 @@ add_copy (SkRoot *root, int fd, gboolean dir)
       add (root, &item);
       return;
     }
-  /* No descriptor left: syncfs needs none. */
+  /* No descriptor left to wait with. */
+  errnum = dir ? sk_barrier_sync_dir (root, fd) : sk_barrier_sync_file (root, fd);
+  if (errnum == 0)
+    return;
   g_mutex_lock (&self->lock);
-  self->more = TRUE;
+  self->failed = errnum;
   g_mutex_unlock (&self->lock);
 }
 
@@ -259,9 +265,11 @@ sk_barrier_add_dir (SkRoot *root, int dir)
 
 /* ---- the barrier ---- */
 
-static int
-sync_everything (SkRoot *root, SkWriterState *self)
+int
+sk_barrier_sync_whole (SkRoot *root)
 {
+  SkWriterState *self = sk_writer_state (root);
+  gint64 wall = g_get_real_time ();
   gint64 start = g_get_monotonic_time ();
   int errnum = sync_file_system (root);
   gint64 took = g_get_monotonic_time () - start;
@@ -269,12 +277,15 @@ sync_everything (SkRoot *root, SkWriterState *self)
 #if SK_TEST_HOOKS
   took += sk_write_hooks.syncfs_takes;
 #endif
+  g_mutex_lock (&self->lock);
   if (took >= SYNCFS_SLOW_US)
+    self->slow_until = g_get_monotonic_time () + SYNCFS_PAUSE_US;
+  if (errnum == 0)
     {
-      g_mutex_lock (&self->lock);
-      self->slow_until = g_get_monotonic_time () + SYNCFS_PAUSE_US;
-      g_mutex_unlock (&self->lock);
+      self->whole_wall = wall;
+      self->whole_offset = wall - start;
     }
+  g_mutex_unlock (&self->lock);
   return errnum;
 }
 
@@ -296,7 +307,7 @@ sk_root_barrier (SkRoot *root, GError **error)
   self->failed = 0;
   g_mutex_unlock (&self->lock);
 
-  errnum = more ? sync_everything (root, self) : sync_held (root, held);
+  errnum = more ? sk_barrier_sync_whole (root) : sync_held (root, held);
   if (failed == 0)
     failed = errnum;
   if (failed != 0)

@@ -18,6 +18,8 @@
 #define COMPOSED "\xc3\xa9"
 #define DECOMPOSED "e\xcc\x81"
 
+#define FUSE_TYPE 0x65735546u   /* of statfs; also with a block device behind it */
+
 typedef struct
 {
   int dir;
@@ -40,7 +42,7 @@ is_network (int fd)
     if ((guint32) fs.f_type == remote[i])
       return TRUE;
   /* FUSE: with a block device behind it (fuseblk) it is a disk, else it may be anything. */
-  return (guint32) fs.f_type == 0x65735546 && fstat (fd, &st) == 0 && major (st.st_dev) == 0;
+  return (guint32) fs.f_type == FUSE_TYPE && fstat (fd, &st) == 0 && major (st.st_dev) == 0;
 }
 
 static gboolean
@@ -136,6 +138,15 @@ probe_in (int dir, SkRootAbilities *out)
   unlinkat (dir, p.second, 0);
 }
 
+/* The kernel keeps syncfs from the servers of most FUSE file systems, and says that it was done. */
+static gboolean
+has_whole_sync (int fd, gboolean network)
+{
+  struct statfs fs;
+
+  return !network && fstatfs (fd, &fs) == 0 && (guint32) fs.f_type != FUSE_TYPE;
+}
+
 void
 sk_probe_abilities (int root_fd, SkRootAbilities *out)
 {
@@ -146,6 +157,7 @@ sk_probe_abilities (int root_fd, SkRootAbilities *out)
   out->openat2 = sk_beneath_has_openat2 (root_fd);
   out->birth_time = sk_stat_at (root_fd, "", &stat) && stat.btime != 0;
   out->network = is_network (root_fd);
+  out->whole_sync = has_whole_sync (root_fd, out->network);
   dir = sk_beneath_open (root_fd, SK_OWN_TMP, O_RDONLY | O_DIRECTORY,
                          out->openat2 ? 0 : SK_BENEATH_WALK);
   if (dir < 0)

@@ -25,6 +25,7 @@ gboolean sk_stat_same (const SkStat *a, const SkStat *b);
 typedef struct
 {
   gboolean openat2, rename_exchange, rename_noreplace, reflink, xattr, symlinks, modes, birth_time, case_folding, normalising, network;
+  gboolean whole_sync;     /* syncfs reaches the disk */
 } SkRootAbilities;
 
 typedef struct { guint64 dev, ino; SkHash fsid; } SkRootNumbers;   /* a trigger for a check, not a verdict (C12) */
@@ -65,6 +66,14 @@ int sk_root_open_parent (SkRoot *self, const char *path, const char **name, GErr
 int sk_root_open_dir (SkRoot *self, const char *path, GError **error);       /* "" = the root */
 /* Absent is success with kind NONE; unreadable parent etc. is an error, never absence. */
 gboolean sk_root_stat (SkRoot *self, const char *path, SkStat *out, GError **error);
+/* What was read at a path, and how it looked then. Borrowed. @lost is the answer: the disk could not keep the bytes of this file. They may be lost
+ * although they can still be read, and although the next fsync succeeds: only writing them anew helps. */
+typedef struct { const char *path; const SkStat *stat; gboolean lost; } SkRootRead;
+/* Makes durable what was read at @reads: bytes, metadata and name. What the log of this device says must not be forgotten by its own disk in a
+ * power cut: the file would look removed, emptied or taken back by its person. What is gone or is another file by now is no failure: a new scan
+ * finds it. One syncfs for 64 or more, fsync of each below; nothing for what an earlier syncfs covers (RULES C8). FALSE when names could not be
+ * made durable. */
+gboolean sk_root_keep (SkRoot *self, SkRootRead *reads, guint n, GError **error);
 /* Free bytes on this file system, less the reserve (1 % or 1 GiB, whichever is smaller). */
 gint64 sk_root_space (SkRoot *self);
 

@@ -74,8 +74,12 @@ void sk_trash_note_lost (SkRoot *root, const SkSpot *slot);
  * next barrier. The descriptors stay the caller's. */
 void sk_barrier_add_file (SkRoot *root, int fd);
 void sk_barrier_add_dir (SkRoot *root, int dir);
-/* Now. Returns 0 or an errno. */
+/* Now. Return 0 or an errno. */
 int sk_barrier_sync_file (SkRoot *root, int fd);
+int sk_barrier_sync_dir (SkRoot *root, int dir);
+/* Everything on the file system; only where sk_barrier_may_sync_whole says so. */
+int sk_barrier_sync_whole (SkRoot *root);
+gboolean sk_barrier_may_sync_whole (SkRoot *root);
 
 /* What this layer keeps with a root. */
 typedef struct
@@ -85,6 +89,8 @@ typedef struct
   gboolean more;          /* there is more than @held: only syncfs covers it */
   int failed;             /* errno of an early sync, told by the next barrier */
   gint64 slow_until;      /* monotonic µs: no syncfs before then */
+  gint64 whole_wall;      /* wall µs when the last syncfs that succeeded began; 0: there was none */
+  gint64 whole_offset;    /* µs between the wall clock and the monotonic one then */
   GHashTable *trashed[2]; /* set of SkTrashed: the newer half and the older half */
   guint arrivals;         /* in the trash, all in all */
 

@@ -177,7 +177,7 @@ test_no_syncfs (void)
 
       g_clear_pointer (&tree, tree_free);
       tree = tree_new_prepared ();
-      sk_root_test_abilities (tree->root)->network = TRUE;
+      sk_root_test_abilities (tree->root)->whole_sync = FALSE;
     }
 }
 
@@ -194,7 +194,7 @@ test_failure (void)
       g_autoptr(GError) error = NULL;
       SkStat stat;
 
-      sk_root_test_abilities (tree->root)->network = i == 2;
+      sk_root_test_abilities (tree->root)->whole_sync = i != 2;
       sk_write_hooks.sync_errnum = EIO;
       place_many (tree, "d", counts[i]);
       g_assert_false (sk_target_write_small (tree->root, "single", (const guint8 *) "x", 1, NULL,

@@ -105,7 +105,7 @@ class Person:
 
 
 class Trial:
-    def __init__(self, work, seed):
+    def __init__(self, work, seed, person=Person):
         self.rng = random.Random(seed)
         self.bad = []
         self.met = dict.fromkeys(STAGES, 0)
@@ -117,7 +117,7 @@ class Trial:
         self.roots = [work / 'a' / 'f', work / 'b' / 'f']
         for root in self.roots:
             root.mkdir(parents=True)
-        self.people = [Person(self.rng, self.roots[i], 'ab'[i]) for i in range(2)]
+        self.people = [person(self.rng, self.roots[i], 'ab'[i]) for i in range(2)]
         a, b = self.devices
         a.run('vault', 'create', 'show', '--no-passphrase')
         a.run('storage', 'add', 'disk', self.store)
