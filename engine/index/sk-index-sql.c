@@ -3,6 +3,8 @@
 #include "sk-index-private.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
 #include <string.h>
 
 static const char *const texts[SK_SQL_COUNT] = {
@@ -73,12 +75,31 @@ message_of (sqlite3 *db)
   return g_utf8_make_valid (sqlite3_errmsg (db), -1);
 }
 
+/* Where SQLite cannot create a file it tries to open one that is there, and then knows only that there is none. So a file is made here to see why not. */
+static int
+why_not_created (const char *path)
+{
+  g_autofree char *tried = g_strconcat (path, ".try", NULL);
+  int fd = open (tried, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  int errnum = errno;
+
+  if (fd < 0)
+    return errnum;
+  close (fd);
+  unlink (tried);
+  return ENOENT;
+}
+
 gboolean
 sk_index_set_error (sqlite3 *db, int rc, const char *path, GError **error)
 {
   g_autofree char *message = db != NULL ? message_of (db) : NULL;
   int errnum = db != NULL ? sqlite3_system_errno (db) : 0;
-  SkErrorCode code = sk_index_error_code (rc, errnum);
+  SkErrorCode code;
+
+  if (errnum == ENOENT && (rc & 0xff) == SQLITE_CANTOPEN && access (path, F_OK) == 0)
+    errnum = why_not_created (path);
+  code = sk_index_error_code (rc, errnum);
 
   switch (code)
     {

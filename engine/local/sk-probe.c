@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a file system can do, found by doing it. Every refusal counts as "cannot": containers answer EPERM, old kernels
- * ENOSYS, file systems EINVAL or EOPNOTSUPP (RULES C16). */
+ * ENOSYS, file systems EINVAL or EOPNOTSUPP (RULES C16). A disk that is full or fails has refused nothing: it is taken for an able
+ * one, and what fails later is told as what it is. */
 #include "sk-root-private.h"
 
 #include <errno.h>
@@ -45,6 +46,13 @@ is_network (int fd)
   return (guint32) fs.f_type == FUSE_TYPE && fstat (fd, &st) == 0 && major (st.st_dev) == 0;
 }
 
+/* By errno, right after a call that failed. */
+static gboolean
+says_nothing (void)
+{
+  return errno == EIO || errno == ENOSPC || errno == EDQUOT || errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+}
+
 static gboolean
 make_file (int dir, const char *name)
 {
@@ -60,10 +68,13 @@ static void
 try_renames (Probe *p, SkRootAbilities *out)
 {
   if (!make_file (p->dir, p->second))
-    return;
+    {
+      out->rename_noreplace = out->rename_exchange = says_nothing ();
+      return;
+    }
   out->rename_noreplace = renameat2 (p->dir, p->first, p->dir, p->second, RENAME_NOREPLACE) != 0
-                          && errno == EEXIST;
-  out->rename_exchange = renameat2 (p->dir, p->first, p->dir, p->second, RENAME_EXCHANGE) == 0;
+                          && (errno == EEXIST || says_nothing ());
+  out->rename_exchange = renameat2 (p->dir, p->first, p->dir, p->second, RENAME_EXCHANGE) == 0 || says_nothing ();
 }
 
 static void
@@ -80,22 +91,30 @@ try_reflink (Probe *p, SkRootAbilities *out)
   unlinkat (p->dir, p->third, 0);
 }
 
-static void
-try_attributes (Probe *p, SkRootAbilities *out)
+static gboolean
+keeps_mode (int fd, mode_t mode)
 {
   struct stat st;
 
-  out->xattr = fsetxattr (p->fd, "user.skerry.probe", "1", 1, 0) == 0;
-  out->modes = fchmod (p->fd, 0710) == 0 && fstat (p->fd, &st) == 0 && (st.st_mode & 07777) == 0710
-               && fchmod (p->fd, 0600) == 0 && fstat (p->fd, &st) == 0
-               && (st.st_mode & 07777) == 0600;
+  if (fchmod (fd, mode) != 0 || fstat (fd, &st) != 0)
+    return says_nothing ();
+  return (st.st_mode & 07777) == mode;
+}
+
+static void
+try_attributes (Probe *p, SkRootAbilities *out)
+{
+  out->xattr = fsetxattr (p->fd, "user.skerry.probe", "1", 1, 0) == 0 || says_nothing ();
+  out->modes = keeps_mode (p->fd, 0710) && keeps_mode (p->fd, 0600);
 }
 
 static void
 try_symlink (Probe *p, SkRootAbilities *out)
 {
-  out->symlinks = symlinkat ("nowhere", p->dir, p->third) == 0;
-  if (out->symlinks)
+  gboolean made = symlinkat ("nowhere", p->dir, p->third) == 0;
+
+  out->symlinks = made || says_nothing ();
+  if (made)
     unlinkat (p->dir, p->third, 0);
 }
 
@@ -126,7 +145,10 @@ probe_in (int dir, SkRootAbilities *out)
   g_snprintf (p.third, sizeof p.third, "probe-%08x-3", salt);
   p.fd = openat (dir, p.first, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (p.fd < 0)
-    return;
+    {
+      out->rename_noreplace = out->rename_exchange = out->xattr = out->modes = out->symlinks = says_nothing ();
+      return;
+    }
   try_reflink (&p, out);
   try_attributes (&p, out);
   try_symlink (&p, out);
@@ -161,7 +183,10 @@ sk_probe_abilities (int root_fd, SkRootAbilities *out)
   dir = sk_beneath_open (root_fd, SK_OWN_TMP, O_RDONLY | O_DIRECTORY,
                          out->openat2 ? 0 : SK_BENEATH_WALK);
   if (dir < 0)
-    return;
+    {
+      out->rename_noreplace = out->rename_exchange = out->xattr = out->modes = out->symlinks = says_nothing ();
+      return;
+    }
   probe_in (dir, out);
   close (dir);
 }

@@ -19,6 +19,7 @@ from faults import FaultDisk, need_fuse
 from shows import CTL, Show, listing, pair
 
 LONGEST = 60
+FSCK_EVERY = 5           # trials; what a device reads whole from the storage is checked in all of them
 PLAIN = {'EIO': ('input/output error', 'disk'), 'ENOSPC': ('no space left', 'full', 'room', 'space')}
 JARGON = ('sqlite_', 'errno', 'assert', 'eio', 'enospc', 'null)', '(null')
 
@@ -52,8 +53,8 @@ class Stage:
 
     def changes(self, root):
         """Some of everything a person does."""
-        for i in range(30):
-            write(root / f'new{i % 6}' / f'n{i:02}', self.rng.randbytes(self.rng.choice([0, 500, 9000, 40_000])))
+        for i in range(90):
+            write(root / f'new{i % 6}' / f'n{i:02}', self.rng.randbytes(self.rng.choice([0, 500, 900, 9000])))
         for i in range(0, 40, 5):
             (root / f'd{i % 5}' / f'file{i:02}').write_bytes(self.rng.randbytes(5000))
         for i in range(1, 40, 13):
@@ -145,12 +146,13 @@ class Trial:
             self.device.sync()
         if different:
             self.complain(f'the other device: {different[:3]}')
-        for device in (self.device, self.other):
-            for problem in device.run('fsck')['problems']:
-                self.complain(f'fsck: {problem["text"]}')
-            issues = device.run('issues')['issues']
-            if issues:
-                self.complain(f'what is over is still told: {issues[0]["text"]}')
+        issues = self.device.run('issues')['issues']
+        if issues:
+            self.complain(f'what is over is still told: {issues[0]["text"]}')
+        if (self.tolerated + self.told) % FSCK_EVERY == 0:
+            for device in (self.device, self.other):
+                for problem in device.run('fsck')['problems']:
+                    self.complain(f'fsck: {problem["text"]}')
 
 
 def arguments():
@@ -190,7 +192,7 @@ def failures(show, options):
             disk.tell('load')
             met = trial.tolerated + trial.told
             show.figure(f'{way}: failures that a sync met', met, f'{len(calls)} planned, {trial.unmet} after its last call',
-                        'at least half', 2 * met >= len(calls))
+                        'at least 9 of 10', 10 * met >= 9 * len(calls))
             show.figure(f'{way}: told in plain words; done in spite of it', f'{trial.told}; {trial.tolerated}', met, 'told at least once', trial.told > 0)
             show.figure(f'{way}: problems (no end, no words, lost, not gone on, fsck)', len(trial.bad), f'seed {options.seed}', 0, not trial.bad)
 

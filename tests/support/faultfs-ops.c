@@ -52,16 +52,27 @@ fails (fuse_req_t req, FaultKind kind, const char *call, fuse_ino_t ino, const c
   if (plan->at == 0 || plan->counted < plan->at || (plan->counted > plan->at && !plan->until_cleared))
     return FALSE;
   if (plan->failed++ == 0)
-    g_snprintf (plan->first, sizeof plan->first, "%s %" G_GUINT64_FORMAT " %.80s", call, (guint64) ino, name != NULL ? name : "");
+    g_snprintf (plan->first, sizeof plan->first, "%s %" G_GUINT64_FORMAT " %.80s", call, (guint64) ino & 0xffffff, name != NULL ? name : "");
   fuse_reply_err (req, plan->errnum);
   return TRUE;
 }
 
-/* NULL after an answer: the kernel asks for what was never there. */
+/* NULL when it is not there, or was known before the last cut. */
+static FaultNode *
+find_node (FaultServer *self, fuse_ino_t id)
+{
+  if (id == FAULT_ROOT)
+    return fault_disk_node (self->disk, FAULT_ROOT);
+  if (id >> FAULT_EPOCH_SHIFT != self->epoch)
+    return NULL;
+  return fault_disk_node (self->disk, id & ((G_GUINT64_CONSTANT (1) << FAULT_EPOCH_SHIFT) - 1));
+}
+
+/* NULL after an answer. */
 static FaultNode *
 node_of (fuse_req_t req, fuse_ino_t ino)
 {
-  FaultNode *node = fault_disk_node (server_of (req)->disk, ino);
+  FaultNode *node = find_node (server_of (req), ino);
 
   if (node == NULL)
     fuse_reply_err (req, ESTALE);
@@ -86,18 +97,27 @@ attributes (FaultNode *node, struct stat *st)
 }
 
 static void
-entry_of (FaultNode *node, struct fuse_entry_param *entry)
+entry_of (FaultServer *self, FaultNode *node, struct fuse_entry_param *entry)
 {
-  *entry = (struct fuse_entry_param) { .ino = node->ino, .attr_timeout = CACHED_S, .entry_timeout = CACHED_S };
+  *entry = (struct fuse_entry_param) { .ino = node->ino | self->epoch << FAULT_EPOCH_SHIFT, .attr_timeout = CACHED_S, .entry_timeout = CACHED_S };
   attributes (node, &entry->attr);
 }
 
 static void
-reply_entry (fuse_req_t req, FaultNode *node)
+note_top (FaultServer *self, fuse_ino_t parent, const char *name)
 {
+  if (parent == FAULT_ROOT)
+    g_hash_table_add (self->tops, g_strdup (name));
+}
+
+static void
+reply_entry (fuse_req_t req, FaultNode *node, fuse_ino_t parent, const char *name)
+{
+  FaultServer *self = server_of (req);
   struct fuse_entry_param entry;
 
-  entry_of (node, &entry);
+  note_top (self, parent, name);
+  entry_of (self, node, &entry);
   fuse_reply_entry (req, &entry);
 }
 
@@ -115,7 +135,6 @@ reply_attributes (fuse_req_t req, FaultNode *node)
 static void
 op_lookup (fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-  struct fuse_entry_param none = { .entry_timeout = CACHED_S };
   FaultNode *dir, *node;
 
   if (fails (req, FAULT_READS, "lookup", parent, name))
@@ -125,11 +144,9 @@ op_lookup (fuse_req_t req, fuse_ino_t parent, const char *name)
     return;
   node = fault_disk_find (server_of (req)->disk, dir, name);
   if (node != NULL)
-    reply_entry (req, node);
-  else if (strlen (name) > NAME_BYTES_MAX)
-    fuse_reply_err (req, ENAMETOOLONG);
+    reply_entry (req, node, parent, name);
   else
-    fuse_reply_entry (req, &none);
+    fuse_reply_err (req, strlen (name) > NAME_BYTES_MAX ? ENAMETOOLONG : ENOENT);
 }
 
 /* NULL after an answer. */
@@ -159,7 +176,7 @@ op_mknod (fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_
   FaultNode *node = make (req, parent, name, mode, NULL);
 
   if (node != NULL)
-    reply_entry (req, node);
+    reply_entry (req, node, parent, name);
 }
 
 static void
@@ -168,7 +185,7 @@ op_mkdir (fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
   FaultNode *node = make (req, parent, name, S_IFDIR | (mode & 07777), NULL);
 
   if (node != NULL)
-    reply_entry (req, node);
+    reply_entry (req, node, parent, name);
 }
 
 static void
@@ -177,7 +194,7 @@ op_symlink (fuse_req_t req, const char *link, fuse_ino_t parent, const char *nam
   FaultNode *node = make (req, parent, name, S_IFLNK | 0777, link);
 
   if (node != NULL)
-    reply_entry (req, node);
+    reply_entry (req, node, parent, name);
 }
 
 static void
@@ -188,7 +205,8 @@ op_create (fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, str
 
   if (node == NULL)
     return;
-  entry_of (node, &entry);
+  note_top (server_of (req), parent, name);
+  entry_of (server_of (req), node, &entry);
   info->keep_cache = 1;
   fuse_reply_create (req, &entry, info);
 }
@@ -245,7 +263,7 @@ op_link (fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name)
       return;
     }
   fault_disk_link (server_of (req)->disk, node, dir, name);
-  reply_entry (req, node);
+  reply_entry (req, node, parent, name);
 }
 
 static int
@@ -281,6 +299,7 @@ op_rename (fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_p
   to = dir != NULL ? node_of (req, new_parent) : NULL;
   if (to == NULL)
     return;
+  note_top (server_of (req), new_parent, new_name);
   errnum = rename_error (fault_disk_find (disk, dir, name), fault_disk_find (disk, to, new_name), flags);
   if (errnum == 0)
     fault_disk_rename (disk, dir, name, to, new_name, (flags & RENAME_EXCHANGE) != 0);
@@ -544,7 +563,7 @@ op_fsync (fuse_req_t req, fuse_ino_t ino, int data_only, struct fuse_file_info *
 {
   FaultServer *self = server_of (req);
   guint64 failed = self->plan.failed;
-  FaultNode *node = fault_disk_node (self->disk, ino);
+  FaultNode *node = find_node (self, ino);
 
   if (fails (req, FAULT_SPACE, "fsync", ino, NULL))
     {

@@ -15,7 +15,8 @@
  *   save, load          puts everything aside, synced; and back to that, as often as wanted
  *   state               "dead|alive changes N counted N failed N loss NAMES KEPT PAGES KEPT first CALL"
  *   seed N, quit
- * After cut, mount and load the file system is mounted anew, so that no cache of the kernel survives: nothing may use it then. */
+ * At cut, mount and load the kernel forgets what it knows of the file system, as at a start: nothing may have it open then. It stays mounted, and so
+ * keeps its device number. */
 #include "faultfs.h"
 
 #include <errno.h>
@@ -61,13 +62,23 @@ unmount_now (Program *self)
   self->session = NULL;
 }
 
+/* All below the root gets other node ids, and what the kernel knows by the old ones can be reached by no name. */
 static gboolean
-mount_again (Program *self)
+begin_anew (Program *self)
 {
-  unmount_now (self);
-  self->server.dead = FALSE;
-  self->server.cut_at = 0;
-  return mount_now (self);
+  FaultServer *server = &self->server;
+  GHashTableIter iter;
+  gpointer name;
+
+  server->dead = FALSE;
+  server->cut_at = 0;
+  server->epoch++;
+  g_hash_table_iter_init (&iter, server->tops);
+  while (g_hash_table_iter_next (&iter, &name, NULL))
+    (void) fuse_lowlevel_notify_inval_entry (self->session, FAULT_ROOT, name, strlen (name));
+  g_hash_table_remove_all (server->tops);
+  (void) fuse_lowlevel_notify_inval_inode (self->session, FAULT_ROOT, 0, 0);
+  return TRUE;
 }
 
 static FaultCut
@@ -110,7 +121,7 @@ run_cut (Program *self, char **words)
     }
   if (!self->server.dead)
     fault_disk_cut (self->server.disk, cut_of (words[1]), &self->server.loss);
-  return mount_again (self);
+  return begin_anew (self);
 }
 
 /* FALSE: there is no such command or it failed. */
@@ -123,9 +134,9 @@ run_command (Program *self, char **words)
   if (strcmp (name, "cut") == 0 || strcmp (name, "cut-at") == 0)
     return run_cut (self, words);
   if (strcmp (name, "mount") == 0)
-    return mount_again (self);
+    return begin_anew (self);
   if (strcmp (name, "load") == 0)
-    return fault_disk_load (server->disk) && mount_again (self);
+    return fault_disk_load (server->disk) && begin_anew (self);
   if (strcmp (name, "save") == 0)
     fault_disk_save (server->disk);
   else if (strcmp (name, "sync") == 0)
@@ -238,6 +249,7 @@ main (int argc, char **argv)
       return 2;
     }
   signal (SIGPIPE, SIG_IGN);
+  self.server.tops = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   self.server.disk = fault_disk_new (argc > 3 ? (guint32) g_ascii_strtoull (argv[3], NULL, 10) : 1);
   if (!mount_now (&self) || !listen_at (&self, argv[2]))
     {

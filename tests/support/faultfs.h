@@ -30,8 +30,13 @@ typedef struct
   guint64 cut_at;     /* the power fails instead of this one; 0: it does not */
   FaultCut cut_as;
   FaultLoss loss;     /* of the last cut */
-  gboolean dead;      /* cut and not mounted again: every call fails */
+  gboolean dead;      /* cut, and the power is not back: every call fails */
+  guint64 epoch;      /* of node ids: with the next one the kernel knows nothing that it knew before */
+  GHashTable *tops;   /* set of names in the root that the kernel may know */
   guint64 delay_us, delay_every, delay_count;
 } FaultServer;
+
+/* Inode numbers stay what they are, node ids do not. */
+#define FAULT_EPOCH_SHIFT 40
 
 extern const struct fuse_lowlevel_ops fault_ops;
