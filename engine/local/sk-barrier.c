@@ -26,11 +26,13 @@ typedef struct
 SkWriteHooks sk_write_hooks;
 #define COUNT(what) g_atomic_int_inc (&sk_write_hooks.what)
 #define PLANTED sk_write_hooks.sync_errnum
+#define PLANTED_FILE (sk_write_hooks.file_sync_errnum != 0 ? sk_write_hooks.file_sync_errnum : PLANTED)
 #else
 #define COUNT(what)                                                                                \
   G_STMT_START {}                                                                                  \
   G_STMT_END
 #define PLANTED 0
+#define PLANTED_FILE 0
 #endif
 
 static void
@@ -97,7 +99,7 @@ sk_barrier_sync_file (SkRoot *root, int fd)
   COUNT (file_syncs);
   /* Not fdatasync: a new file's inode is written in any case, and mode and mtime belong to what has
    * to survive. */
-  return fsync (fd) == 0 ? PLANTED : errno;
+  return fsync (fd) == 0 ? PLANTED_FILE : errno;
 }
 
 int

@@ -118,6 +118,7 @@ typedef struct
   gboolean refuse_flags;               /* renameat2 with flags says EINVAL */
   gboolean refuse_links;               /* linkat says EPERM */
   int sync_errnum;                     /* every sync says this */
+  int file_sync_errnum;                /* syncs of single files say this */
   gint64 syncfs_takes;                 /* µs added to what was measured */
   int file_syncs, dir_syncs, fs_syncs; /* atomic counters */
 } SkWriteHooks;

@@ -5,7 +5,7 @@
 Every trial begins from the same state of the disk. The sync that meets the failure ends in time, with an error or an issue in plain words, or with
 success that is none only in name: then everything is there, even if the power fails at once. Nothing is lost, and when the disk is well again it goes on.
 
-failing.py [--calls N] [--sample N] [--first N] [--ways up,down] [--seed N]"""
+failing.py [--calls N] [--sample N] [--first N] [--files N] [--ways up,down] [--seed N]"""
 import argparse
 import json
 import os
@@ -19,6 +19,7 @@ from faults import FaultDisk, need_fuse
 from shows import CTL, Show, listing, pair
 
 LONGEST = 60
+ALWAYS = {(2, 'ENOSPC', 'on')}      # where a database has no room for its log
 FSCK_EVERY = 5           # trials; what a device reads whole from the storage is checked in all of them
 PLAIN = {'EIO': ('input/output error', 'disk'), 'ENOSPC': ('no space left', 'full', 'room', 'space')}
 JARGON = ('sqlite_', 'errno', 'assert', 'eio', 'enospc', 'null)', '(null')
@@ -32,8 +33,8 @@ def write(path, data):
 class Stage:
     """Two devices on a disk; `wanted` is what both have to have in the end."""
 
-    def __init__(self, disk, seed):
-        self.disk, self.rng = disk, random.Random(seed)
+    def __init__(self, disk, seed, new_files):
+        self.disk, self.rng, self.new_files = disk, random.Random(seed), new_files
         self.a, self.b = pair(disk.path)
         self.roots = [disk.path / name for name in ('tree-a', 'tree-b')]
         for root in self.roots:
@@ -53,7 +54,7 @@ class Stage:
 
     def changes(self, root):
         """Some of everything a person does."""
-        for i in range(90):
+        for i in range(self.new_files):
             write(root / f'new{i % 6}' / f'n{i:02}', self.rng.randbytes(self.rng.choice([0, 500, 900, 9000])))
         for i in range(0, 40, 5):
             (root / f'd{i % 5}' / f'file{i:02}').write_bytes(self.rng.randbytes(5000))
@@ -160,6 +161,7 @@ def arguments():
     parser.add_argument('--calls', type=int, default=500, help='the first calls of a sync of which one fails')
     parser.add_argument('--first', type=int, default=1, help='the first of them')
     parser.add_argument('--sample', type=int, default=0, help='only so many of them, in all')
+    parser.add_argument('--files', type=int, default=90, help='new files in the sync: the more, the more calls it makes')
     parser.add_argument('--ways', default='up,down')
     parser.add_argument('--seed', type=int, default=random.randrange(1 << 31))
     return parser.parse_args()
@@ -169,13 +171,13 @@ def plan(rng, options):
     """(call, error, once or on): both errors at every call; every other call fails from then on."""
     calls = [(n, error, ('once', 'on')[(n + k) % 2]) for n in range(options.first, options.first + options.calls)
              for k, error in enumerate(('EIO', 'ENOSPC'))]
-    return sorted(rng.sample(calls, options.sample // 2)) if options.sample else calls
+    return sorted(set(rng.sample(calls, options.sample // 2)) | ALWAYS) if options.sample else calls
 
 
 def failures(show, options):
     rng = random.Random(options.seed)
     with FaultDisk(options.seed) as disk:
-        stage = Stage(disk, options.seed)
+        stage = Stage(disk, options.seed, options.files)
         for way in options.ways.split(','):
             if way == 'down':
                 stage.a.sync()

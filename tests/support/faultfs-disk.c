@@ -192,6 +192,7 @@ fault_disk_remove (FaultDisk *self, FaultNode *dir, const char *name)
 {
   FaultNode *gone = fault_disk_find (self, dir, name);
 
+  g_assert (gone != NULL);
   unname (step_add (self, dir, name, 0), gone);
   maybe_keep (self, dir);
 }
@@ -203,6 +204,7 @@ fault_disk_rename (FaultDisk *self, FaultNode *dir, const char *name, FaultNode 
   FaultNode *other = fault_disk_find (self, to, to_name);
   FaultStep *step;
 
+  g_assert (node != NULL && (other != NULL || !exchange));
   if (node == other)
     return;
   step = step_add (self, dir, name, exchange ? other->ino : 0);

@@ -11,7 +11,7 @@ import time
 
 from shows import BUILD
 
-FAULTFS = BUILD / 'tests/flow/faultfs'
+FAULTFS = BUILD / 'tests/support/faultfs'
 SKIPPED = 77
 
 
