@@ -274,6 +274,7 @@ sk_cmd_pause (SkCommand *self, GError **error)
   if (!sk_session_transact (self->session, store_pause, &call, error))
     return NULL;
   g_atomic_int_set (&self->session->paused, 1);
+  sk_down_pause (self->session->down);
   sk_session_touch_report (self->session);
   g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
   g_variant_builder_add (&builder, "{sv}", "until", g_variant_new_int64 (seconds > 0 ? call.until : 0));

@@ -57,6 +57,8 @@ struct _SkDown
   SkConfig *config;              /* of the current round */
   SkDownResult *result;          /* of the current round */
   GCancellable *cancellable;
+  GMutex lock;                   /* for @wake */
+  GCancellable *wake;            /* of the last round nobody asked for */
   char *trash_batch;
   SkActivityPass *pass;          /* of the folder that is being brought to its target */
   GHashTable *bad_packs;         /* SkHash: answered wrongly or not at all in this request; other places are tried (A3 (f)) */

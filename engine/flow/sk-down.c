@@ -122,8 +122,12 @@ pull_all (SkDown *self, GError **error)
       g_autoptr(GError) local = NULL;
       SkPullResult pulled = { .problems = g_ptr_array_new_with_free_func (g_free) };
       g_autoptr(GPtrArray) problems = pulled.problems;
+      gboolean ok = sk_pull_storage (self->session, storage, &pulled, self->cancellable, &local);
 
-      if (sk_pull_storage (self->session, storage, &pulled, self->cancellable, &local))
+      /* What could not be read then says nothing about the storage. */
+      if (g_cancellable_set_error_if_cancelled (self->cancellable, error))
+        return FALSE;
+      if (ok)
         {
           met |= sk_session_meet (self->session, storage->row);
           sk_session_settle_issue (self->session, key);
@@ -136,8 +140,6 @@ pull_all (SkDown *self, GError **error)
               add_failure (self->result, storage->name, problems->pdata[0]);
             }
         }
-      else if (g_cancellable_set_error_if_cancelled (self->cancellable, error))
-        return FALSE;
       else
         {
           sk_session_raise (self->session, key, "storage", 0, NULL, "Storage “%s”: %s", storage->name, local->message);
@@ -401,12 +403,35 @@ sk_down_sync (SkDown *self, const gint64 *folders, guint n, SkDownResult *out, G
   return request (self, &sync, error);
 }
 
+/* What ends when the engine stops, and when it is paused. */
+static GCancellable *
+begin_wake (SkDown *self)
+{
+  GCancellable *wake = g_cancellable_new ();
+
+  g_mutex_lock (&self->lock);
+  g_set_object (&self->wake, wake);
+  g_mutex_unlock (&self->lock);
+  return wake;
+}
+
+void
+sk_down_pause (SkDown *self)
+{
+  g_mutex_lock (&self->lock);
+  if (self->wake != NULL)
+    g_cancellable_cancel (self->wake);
+  g_mutex_unlock (&self->lock);
+}
+
 static void
 run_wake (SkDown *self, gboolean poll)
 {
+  g_autoptr(GCancellable) cancellable = begin_wake (self);
   SkDownResult result;
-  Request wake = { .down = self, .result = &result };
+  Request wake = { .down = self, .result = &result, .cancellable = cancellable };
 
+  /* Asked after @cancellable is there: whoever stops or pauses from here on cancels it. */
   if (g_cancellable_is_cancelled (self->session->stopping) || g_atomic_int_get (&self->session->paused))
     return;
   sk_down_result_init (&result);
@@ -415,7 +440,7 @@ run_wake (SkDown *self, gboolean poll)
   else
     {
       self->result = &result;
-      self->cancellable = self->session->stopping;
+      self->cancellable = cancellable;
       g_main_context_push_thread_default (self->jobs);
       apply_all (self, NULL, 0);
       g_main_context_pop_thread_default (self->jobs);
@@ -469,6 +494,7 @@ sk_down_new (SkSession *session)
   self->bad_packs = g_hash_table_new_full (sk_hash_hash, sk_hash_equal_func, g_free, NULL);
   self->planned_dirs = g_hash_table_new (g_int64_hash, g_int64_equal);
   self->not_placed = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
+  g_mutex_init (&self->lock);
   self->worker = sk_worker_new ("down");
   return self;
 }
@@ -476,6 +502,7 @@ sk_down_new (SkSession *session)
 void
 sk_down_end (SkDown *self)
 {
+  sk_down_pause (self);
   sk_worker_end (self->worker);        /* 'stopping' is cancelled: what runs ends at its next step */
 }
 
@@ -485,6 +512,8 @@ sk_down_free (SkDown *self)
   if (self == NULL)
     return;
   sk_worker_stop (self->worker);
+  g_clear_object (&self->wake);
+  g_mutex_clear (&self->lock);
   g_main_context_unref (self->jobs);
   g_hash_table_unref (self->bad_packs);
   g_hash_table_unref (self->planned_dirs);

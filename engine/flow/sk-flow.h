@@ -213,6 +213,8 @@ gboolean sk_down_pull (SkDown *self, GCancellable *cancellable, GError **error);
 gboolean sk_down_sync (SkDown *self, const gint64 *folders, guint n, SkDownResult *out, GCancellable *cancellable, GError **error);
 /* Targets changed or a try may work now; from any thread. */
 void sk_down_wake (SkDown *self);
+/* Ends the round that nobody asked for, if one runs; it goes no further than the step it is in. From any thread. */
+void sk_down_pause (SkDown *self);
 /* One poll soon; from any thread. */
 void sk_down_poll (SkDown *self);
 /* Something was merged or moved in the last minute. */

@@ -194,6 +194,52 @@ test_one_folder_while_paused (void)
   sk_fleet_close (fleet, 1);
 }
 
+static int round_reached, round_goes_on;    /* atomic */
+
+static void
+hold_round (const char *stage)
+{
+  if (strcmp (stage, "pull") != 0 || !g_atomic_int_compare_and_exchange (&round_reached, 0, 1))
+    return;
+  for (guint i = 0; i < 500 && !g_atomic_int_get (&round_goes_on); i++)
+    g_usleep (10000);
+}
+
+static gboolean
+round_is_held (gpointer data)
+{
+  return g_atomic_int_get (&round_reached) != 0;
+}
+
+/* A round of a watching engine that had begun when it was paused touches nothing that is attached after that. */
+static void
+test_paused_in_a_round (void)
+{
+  g_autoptr(SkFleet) fleet = sk_fleet_new (2, FALSE);
+  g_autofree char *a = sk_fleet_path (fleet, 0, "x"), *b = sk_fleet_path (fleet, 1, "x"), *other = sk_fleet_path (fleet, 1, "y"), *got = NULL;
+
+  sk_put_file (a, "file", "x", -1);
+  g_variant_unref (sk_fleet_run (fleet, 0, "folder.add", "{'name': <'x'>, 'path': <%^ay>}", a));
+  g_variant_unref (sk_fleet_sync (fleet, 0));
+  g_variant_unref (sk_fleet_sync (fleet, 1));
+  g_variant_unref (sk_fleet_run (fleet, 1, "folder.add", "{'name': <'y'>, 'path': <%^ay>}", other));
+  sk_fleet_close (fleet, 1);
+  round_reached = round_goes_on = 0;
+  sk_test_stage_hook = hold_round;
+  fleet->watch = TRUE;
+  sk_fleet_open (fleet, 1);
+  g_assert_true (sk_wait (round_is_held, NULL, 5));
+  g_variant_unref (sk_fleet_run (fleet, 1, "pause", NULL));
+  g_variant_unref (sk_fleet_run (fleet, 1, "folder.attach", "{'name': <'x'>, 'path': <%^ay>}", b));
+  g_atomic_int_set (&round_goes_on, 1);
+  /* It waits until the round has ended. */
+  g_variant_unref (sk_fleet_run (fleet, 1, "sync", "{'folders': <['y']>}"));
+  got = sk_get_file (b, "file");
+  g_assert_null (got);
+  sk_fleet_close (fleet, 1);
+  sk_test_stage_hook = NULL;
+}
+
 /* What stands in a folder that is asked about wants the person, also when nothing failed in this pass. */
 static void
 test_open_issue (void)
@@ -309,6 +355,7 @@ main (int argc, char **argv)
   g_test_add_func ("/sync/tree", test_tree);
   g_test_add_func ("/sync/conflict", test_conflict);
   g_test_add_func ("/sync/one-folder-while-paused", test_one_folder_while_paused);
+  g_test_add_func ("/sync/paused-in-a-round", test_paused_in_a_round);
   g_test_add_func ("/sync/delete-and-restart", test_delete_and_restart);
   g_test_add_func ("/sync/open-issue", test_open_issue);
   g_test_add_func ("/sync/report-of-the-moment", test_report_of_the_moment);
