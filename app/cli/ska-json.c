@@ -187,13 +187,35 @@ build (GVariant *value)
   return build_number (value);
 }
 
+/* Json-glib leaves the last control character, 0x1f, as it is, and readers refuse it. The text has no line ends between values, so that whatever
+ * control character is left in it belongs to a string. (transfer full) @text */
+static char *
+escape_controls (char *text)
+{
+  GString *out;
+  gboolean any = FALSE;
+
+  for (const char *p = text; *p != '\0' && !any; p++)
+    any = (guchar) *p < 0x20;
+  if (!any)
+    return text;
+  out = g_string_new (NULL);
+  for (const char *p = text; *p != '\0'; p++)
+    if ((guchar) *p < 0x20)
+      g_string_append_printf (out, "\\u%04x", (guchar) *p);
+    else
+      g_string_append_c (out, *p);
+  g_free (text);
+  return g_string_free (out, FALSE);
+}
+
 static char *
 to_text (JsonNode *node)
 {
   g_autoptr(JsonGenerator) generator = json_generator_new ();
 
   json_generator_set_root (generator, node);
-  return json_generator_to_data (generator, NULL);
+  return escape_controls (json_generator_to_data (generator, NULL));
 }
 
 char *

@@ -447,6 +447,26 @@ test_sync_json (Fixture *f, gconstpointer data)
   g_assert_cmpstr (json_object_get_string_member (failed, "path-bytes"), ==, "Y2Fm6Q==");
 }
 
+/* A name may hold every byte but NUL and '/'; what a reader of JSON gets is that name. */
+static void
+test_json_controls (void)
+{
+  char name[128] = "";
+  g_autoptr(GVariant) value = NULL;
+  g_autoptr(JsonNode) node = NULL;
+  g_autofree char *text = NULL;
+
+  for (int i = 0; i < 127; i++)
+    name[i] = (char) (i + 1);
+  value = g_variant_ref_sink (g_variant_new_parsed ("{'p': <%^ay>}", name));
+  text = ska_json (value);
+  for (const char *p = text; *p != '\0'; p++)
+    g_assert_cmpint ((guchar) *p, >=, 0x20);
+  node = json_from_string (text, NULL);
+  g_assert_nonnull (node);
+  g_assert_cmpstr (json_object_get_string_member (json_node_get_object (node), "p"), ==, name);
+}
+
 static void
 test_json_bytes (void)
 {
@@ -824,6 +844,7 @@ main (int argc, char **argv)
   g_test_add_func ("/cli/documents", test_documents);
   ADD ("/cli/sync-json", test_sync_json);
   g_test_add_func ("/cli/json-bytes", test_json_bytes);
+  g_test_add_func ("/cli/json-controls", test_json_controls);
   ADD ("/cli/results", test_results);
   ADD ("/cli/hostile-names", test_hostile_names);
   ADD ("/cli/printed", test_printed);
