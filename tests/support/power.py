@@ -44,6 +44,7 @@ class CarefulPerson(kill.Person):
         super().__init__(rng, root, name)
         self.unsure = {}         # path -> contents that may be there after a cut
         self.moved = {}          # new path -> (old path, content) of what was synced before it was moved: one of them is there
+        self.raw, self.cut_short = {}, False
 
     def sync(self, path):
         full = self.root / path
@@ -58,7 +59,9 @@ class CarefulPerson(kill.Person):
 
     def act(self):
         before = dict(self.files)
+        self.cut_short = True
         super().act()
+        self.cut_short = False
         touched = [p for p in before.keys() | self.files.keys() if before.get(p) != self.files.get(p)]
         gone = [p for p in touched if p not in self.files]
         self.moved = {new: was for new, was in self.moved.items() if new not in touched and was[0] not in touched}
@@ -79,12 +82,17 @@ class CarefulPerson(kill.Person):
 
     def after_cut(self, raw):
         """@raw: what the disk has, before any engine looked. What it tore of what nobody had synced is what the person has now."""
+        self.raw = raw
         for path, states in self.unsure.items():
-            states.add(content(raw.get(path)) if not isinstance(raw.get(path), tuple) or raw[path][0] != 'link' else raw[path][3])
+            states.add(content(raw.get(path)))
 
     def compare(self, there):
-        """Problems; from then on what is there is what he has."""
+        """Problems; from then on what is there is what he has. A deed that the cut ended in the middle may be done on the disk and not noted: one of
+        two names."""
         bad = []
+        if self.cut_short:
+            half_done = [p for p in self.files.keys() | self.raw.keys() if p not in self.unsure and self.files.get(p) != self.raw.get(p)]
+            self.unsure.update({p: {content(self.files.get(p)), content(self.raw.get(p))} for p in half_done[:2]})
         for path in sorted(self.files.keys() | self.unsure.keys() | there.keys()):
             has, had = there.get(path), self.files.get(path)
             if path in self.unsure:
@@ -95,7 +103,7 @@ class CarefulPerson(kill.Person):
         for new, (old, what) in self.moved.items():
             if content(there.get(new)) != what and content(there.get(old)) != what:
                 bad.append(f'{old}, moved to {new}, is at neither')
-        self.files, self.unsure, self.moved = dict(there), {}, {}
+        self.files, self.unsure, self.moved, self.cut_short = dict(there), {}, {}, False
         for path, value in there.items():
             self.ever.setdefault(path, set()).add(content(value))
         return bad
