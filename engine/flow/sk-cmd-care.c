@@ -8,10 +8,14 @@
 #include "sk-mend.h"
 #include "sk-rollback.h"
 
+#define PROGRESS_US (100 * 1000)
+
 typedef struct
 {
+  SkCommand *command;
   GVariantBuilder list;
   guint64 checked;
+  gint64 told_at;                /* monotonic µs: the last report of progress */
   gboolean left, repair;
 } Check;
 
@@ -30,12 +34,27 @@ add_problem (Check *check, const char *kind, const char *path, const char *text,
   check->left |= !repaired;
 }
 
+/* Index thread. */
+static gboolean
+on_step (guint done, guint total, gpointer user_data)
+{
+  Check *check = user_data;
+  gint64 now = g_get_monotonic_time ();
+
+  if (now - check->told_at >= PROGRESS_US)
+    {
+      check->told_at = now;
+      sk_command_progress (check->command, "Checking the database", done, total, 0, 0);
+    }
+  return !g_cancellable_is_cancelled (check->command->cancellable);
+}
+
 /* Index thread: the database itself. */
 static gboolean
 check_database (SkSession *session, gpointer data, GError **error)
 {
   Check *check = data;
-  g_autoptr(GPtrArray) problems = sk_index_check (session->index, error);
+  g_autoptr(GPtrArray) problems = sk_index_check (session->index, on_step, check, error);
 
   if (problems == NULL)
     return FALSE;
@@ -64,6 +83,8 @@ check_log (SkSession *session, gpointer data, GError **error)
       g_autofree char *text = NULL;
 
       check->checked++;
+      if (g_cancellable_set_error_if_cancelled (check->command->cancellable, error))
+        return FALSE;
       if (object == NULL)
         {
           text = g_strdup_printf ("segment %" G_GUINT64_FORMAT " of the own log is missing", seq);
@@ -159,6 +180,8 @@ check_storage (SkCommand *self, Check *check, SkFlowStorage *storage, GError **e
   g_autoptr(GHashTable) there = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, NULL);
   PackCall call = { .check = check, .storage = storage, .there = there };
 
+  if (g_cancellable_set_error_if_cancelled (self->cancellable, error))
+    return FALSE;
   if (items == NULL)
     {
       g_autofree char *text = g_strdup_printf ("storage “%s”: %s", storage->name, local->message);
@@ -175,6 +198,7 @@ static gboolean
 mend_folders (SkCommand *self, GError **error)
 {
   SkUpResult result;
+  g_autoptr(SkProgress) progress = sk_progress_new (self, NULL, 0);
 
   if (!sk_rollback_mark_files (self->session, self->cancellable, error)
       || !sk_up_sync (self->session->up, NULL, 0, &result, self->cancellable, error))
@@ -187,13 +211,12 @@ GVariant *
 sk_cmd_fsck (SkCommand *self, GError **error)
 {
   g_autoptr(SkConfig) config = sk_session_config (self->session);
-  Check check = { .repair = sk_args_bool (self->args, "repair") };
+  Check check = { .command = self, .repair = sk_args_bool (self->args, "repair") };
   gint64 begin = g_get_monotonic_time ();
   GVariantBuilder builder;
   gboolean ok;
 
   g_variant_builder_init (&check.list, G_VARIANT_TYPE ("aa{sv}"));
-  sk_command_progress (self, "Checking the database and the log", 0, 0, 0, 0);
   ok = sk_session_index (self->session, check_database, &check, error) && sk_session_index (self->session, check_log, &check, error);
   for (guint i = 0; ok && i < config->storages->len; i++)
     {
@@ -386,6 +409,12 @@ sk_cmd_gc (SkCommand *self, GError **error)
 
       if (!sk_gc_storage (self->session, storage, sk_args_bool (self->args, "dry-run"), &result, self->cancellable, &local))
         result.skipped = g_strdup (local->message);
+      if (g_cancellable_set_error_if_cancelled (self->cancellable, error))
+        {
+          sk_gc_result_clear (&result);
+          g_variant_builder_clear (&list);
+          return NULL;
+        }
       g_variant_builder_add_value (&list, gc_dict (storage, &result));
       sk_gc_result_clear (&result);
     }

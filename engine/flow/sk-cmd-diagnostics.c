@@ -130,7 +130,7 @@ static gboolean
 diagnose (SkSession *session, gpointer data, GError **error)
 {
   Diagnosis *diagnosis = data;
-  g_autoptr(GPtrArray) problems = sk_index_check (session->index, error);
+  g_autoptr(GPtrArray) problems = sk_index_check (session->index, NULL, NULL, error);
   g_autoptr(GArray) positions = problems != NULL ? sk_index_positions (session->index, error) : NULL;
 
   if (positions == NULL)

@@ -145,18 +145,21 @@ sent_counts (SkCommand *self, const Sync *sync)
 static gboolean
 run_rounds (SkCommand *self, const gint64 *rows, guint n, Sync *sync, GError **error)
 {
+  g_autoptr(SkProgress) progress = sk_progress_new (self, rows, n);
+
   for (guint round = 0; round < SYNC_ROUNDS_MAX; round++)
     {
       SkUpResult up;
       guint64 files_before = sync->down.files;
 
+      sk_progress_turn (progress, FALSE);
       if (!sk_up_sync (self->session->up, rows, n, &up, self->cancellable, error))
         return FALSE;
       g_clear_pointer (&sync->up_failed, g_ptr_array_unref);
       sync->up_failed = g_steal_pointer (&up.failed);
       sync->sent_files += up.files;
       sync->sent_bytes += up.bytes;
-      sk_command_progress (self, "Receiving", 0, 0, sync->sent_files, sync->sent_bytes);
+      sk_progress_turn (progress, TRUE);
       /* Failures of an earlier round that this one mends are no failures. */
       g_ptr_array_set_size (sync->down.failed, 0);
       if (!sk_down_sync (self->session->down, rows, n, &sync->down, self->cancellable, error))

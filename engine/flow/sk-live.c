@@ -8,6 +8,7 @@ typedef struct
   gint64 row;                    /* of the folder or storage */
   gint64 queued, queued_bytes;
   SkRate up, down;
+  guint64 moved_down;
   gint64 wall;                   /* last scan, or last answer */
 } Thing;
 
@@ -76,6 +77,7 @@ moved (SkLive *self, GHashTable *things, gint64 row, guint64 up, guint64 down, g
     sk_rate_add (&thing->up, up, now);
   if (down > 0)
     sk_rate_add (&thing->down, down, now);
+  thing->moved_down += down;
   g_mutex_unlock (&self->lock);
 }
 
@@ -130,6 +132,7 @@ add_folder (const Thing *thing, gint64 now, SkLiveFolder *out)
   out->queued_bytes += (guint64) MAX (thing->queued_bytes, 0);
   out->up_rate += sk_rate_get (&thing->up, now);
   out->down_rate += sk_rate_get (&thing->down, now);
+  out->moved_down += thing->moved_down;
   out->last_scan = MAX (out->last_scan, thing->wall);
 }
 

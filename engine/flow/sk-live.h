@@ -8,6 +8,7 @@ typedef struct
 {
   guint64 queued, queued_bytes;  /* on the way up: paths, bytes of files */
   guint64 up_rate, down_rate;    /* bytes of content per second */
+  guint64 moved_down;            /* bytes of content that came from storages since the engine started */
   gint64 last_scan;              /* unix seconds, 0: not since the engine started */
 } SkLiveFolder;
 typedef struct { guint64 queued_bytes, up_rate, down_rate; gint64 last_seen; } SkLiveStorage;

@@ -146,7 +146,7 @@ check_log (Mend *self, const SkPosition *end, GError **error)
       g_autofree char *name = NULL;
 
       self->at = (SkPosition) { .writer = end->writer, .seq = seq };
-      if (!sk_session_index (self->session, load_segment, self, error))
+      if (g_cancellable_set_error_if_cancelled (self->cancellable, error) || !sk_session_index (self->session, load_segment, self, error))
         return FALSE;
       if (self->segment == NULL)
         continue;

@@ -41,6 +41,12 @@ sk_up_lane_free (gpointer data)
   g_free (self);
 }
 
+static GHashTable *
+in_flight_new (void)
+{
+  return g_hash_table_new_full (sk_hash_hash, sk_hash_equal_func, NULL, up_chunk_free);
+}
+
 static SkUpLane *
 lane_of (SkUp *self, GArray *storages)
 {
@@ -56,7 +62,7 @@ lane_of (SkUp *self, GArray *storages)
   lane->key = g_strdup (key->str);
   lane->storages = g_array_ref (storages);
   lane->open = chunk_array_new ();
-  lane->in_flight = g_hash_table_new_full (sk_hash_hash, sk_hash_equal_func, NULL, up_chunk_free);
+  lane->in_flight = in_flight_new ();
   g_ptr_array_add (self->lanes, lane);
   return lane;
 }
@@ -89,12 +95,29 @@ chunk_settled (SkUp *self, SkUpItem *item, const GError *error)
   item->waiting--;
   if (error != NULL && item->error == NULL)
     item->error = g_error_copy (error);
-  if (item->waiting > 0 || !item->read_done)
+  if (item->waiting > 0 || item->reading || !item->read_done)
     return;
   if (item->error != NULL)
     sk_up_item_fail (self, item);
   else
     sk_up_ready (self, item);
+}
+
+static gboolean
+is_given_up (const SkUpPack *pack)
+{
+  return pack->generation != g_atomic_int_get (&pack->up->generation);
+}
+
+/* What a large file still waits for becomes less while it is read. */
+static void
+chunk_arrived (SkUp *self, SkUpItem *item, guint64 size, gint64 now)
+{
+  guint64 less = MIN (size, item->queued);
+
+  item->queued -= less;
+  sk_live_queue (self->session->live, item->folder->row, 0, -(gint64) less);
+  sk_live_moved (self->session->live, item->folder->row, size, 0, now);
 }
 
 static void
@@ -105,6 +128,7 @@ pack_ended (SkUp *self, SkUpPack *pack)
   g_autoptr(GError) error = NULL;
   SkCounters add = { .chunks_new = chunks->len };
   gint64 now = sk_clock_now (self->session->clock);
+  gboolean given_up = is_given_up (pack);
 
   self->packs_out--;
   sk_up_give_budget (self, pack->cost);
@@ -126,7 +150,7 @@ pack_ended (SkUp *self, SkUpPack *pack)
       error = g_steal_pointer (&pack->error);
       sk_up_pack_free (pack);
     }
-  for (guint i = 0; i < chunks->len; i++)
+  for (guint i = 0; i < chunks->len && !given_up; i++)
     {
       SkHash id = g_array_index (chunks, SkSplitChunk, i).ref.id;
       gpointer value = NULL;
@@ -136,7 +160,7 @@ pack_ended (SkUp *self, SkUpPack *pack)
         continue;
       chunk = value;
       if (error == NULL)
-        sk_live_moved (self->session->live, ((SkUpItem *) chunk->items->pdata[0])->folder->row, g_array_index (chunks, SkSplitChunk, i).ref.size, 0, now);
+        chunk_arrived (self, chunk->items->pdata[0], g_array_index (chunks, SkSplitChunk, i).ref.size, now);
       for (guint k = 0; k < chunk->items->len; k++)
         chunk_settled (self, chunk->items->pdata[k], error);
       up_chunk_free (chunk);
@@ -180,6 +204,8 @@ seal_done (gpointer data)
   g_autofree char *name = NULL;
   GPtrArray *targets = self->config->storages;
 
+  if (pack->error == NULL && is_given_up (pack))
+    sk_fail (&pack->error, SK_ERROR_CANCELLED, "nobody asks for it any more");
   if (pack->error != NULL)
     {
       pack_ended (self, pack);
@@ -218,7 +244,7 @@ run_seal (gpointer data)
   g_autoptr(SkPackBuilder) builder = sk_pack_builder_new (&session->who.vault, pack->keys, &pack->error);
   SkCompressor *z = sk_session_take_compressor (session);
 
-  for (guint i = 0; builder != NULL && pack->error == NULL && i < pack->chunks->len; i++)
+  for (guint i = 0; builder != NULL && pack->error == NULL && i < pack->chunks->len && !is_given_up (pack); i++)
     {
       SkSplitChunk *chunk = &g_array_index (pack->chunks, SkSplitChunk, i);
       gsize len;
@@ -229,7 +255,7 @@ run_seal (gpointer data)
       /* From here it is in the pack; both at once would take twice what the budget knows of, until the pack is stored. */
       g_clear_pointer (&chunk->data, g_bytes_unref);
     }
-  if (builder != NULL && pack->error == NULL)
+  if (builder != NULL && pack->error == NULL && !is_given_up (pack))
     pack->object = sk_pack_builder_finish (builder, &pack->name, &pack->rows, &pack->error);
   pack->epoch = *sk_keyring_current (pack->keys);
   sk_session_give_compressor (session, z);
@@ -247,6 +273,7 @@ seal_lane (SkUp *self, SkUpLane *lane)
   pack = g_new0 (SkUpPack, 1);
   pack->up = self;
   pack->lane = lane;
+  pack->generation = self->generation;
   pack->chunks = lane->open;
   pack->cost = lane->open_cost;
   pack->level = first != NULL ? first->level : 3;
@@ -257,6 +284,33 @@ seal_lane (SkUp *self, SkUpLane *lane)
   lane->open_bytes = lane->open_cost = 0;
   self->packs_out++;
   sk_pool_push (self->session->cpu, run_seal, seal_done, pack, NULL, NULL, sk_worker_context (self->worker));
+}
+
+static void
+give_up_lane (SkUp *self, SkUpLane *lane, const GError *error)
+{
+  g_autoptr(GHashTable) waiting = g_steal_pointer (&lane->in_flight);
+  GHashTableIter iter;
+  gpointer value;
+
+  lane->in_flight = in_flight_new ();
+  sk_up_give_budget (self, lane->open_cost);
+  lane->open_bytes = lane->open_cost = 0;
+  g_array_set_size (lane->open, 0);
+  g_hash_table_iter_init (&iter, waiting);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    for (guint i = 0; i < ((SkUpChunk *) value)->items->len; i++)
+      chunk_settled (self, ((SkUpChunk *) value)->items->pdata[i], error);
+}
+
+void
+sk_up_pack_give_up (SkUp *self)
+{
+  g_autoptr(GError) error = g_error_new_literal (SK_ERROR, SK_ERROR_CANCELLED, "nobody asks for it any more");
+
+  g_atomic_int_inc (&self->generation);
+  for (guint i = 0; i < self->lanes->len; i++)
+    give_up_lane (self, self->lanes->pdata[i], error);
 }
 
 void

@@ -42,6 +42,7 @@ typedef struct
   guint64 cost;                  /* bytes of budget this step holds */
   guint waiting;                 /* chunks that are not durable yet */
   gboolean read_done;
+  gboolean reading;              /* a job has it: what the job writes does not count yet */
   gboolean moved;                /* content taken over from another name, unread (C14) */
   gboolean unproven;             /* to be hashed again by a later pass */
   gboolean unkept;               /* the disk it was read from could not make it durable */
@@ -64,6 +65,7 @@ typedef struct
 {
   SkUp *up;
   SkUpLane *lane;
+  int generation;                /* of @up when it was sealed */
   GArray *chunks;                /* SkSplitChunk with data */
   guint64 cost;                  /* bytes of budget it holds */
   int level;
@@ -153,6 +155,8 @@ struct _SkUp
   guint64 files, bytes, entries, scanned;
   int waits_for_step;            /* atomic: paths are due, but the way down is placing things; it calls sk_up_step_done */
   gboolean closing;
+  int scanning;                  /* atomic: directories wait to be listed */
+  int generation;                /* atomic: counts how often everything on its way was given up */
 };
 
 /* Takes @found. The up thread's table owns items; removing one frees it. */
@@ -168,6 +172,8 @@ void sk_up_read_more (SkUp *self);
 /* Takes over the fresh chunks of an item: those not held anywhere go into a pack. */
 gboolean sk_up_route (SkUp *self, GPtrArray *items, GError **error);
 void sk_up_seal_idle (SkUp *self);
+/* Nothing on its way is wanted any more: what waits for chunks fails as cancelled. Packs that are being put are put and noted. */
+void sk_up_pack_give_up (SkUp *self);
 void sk_up_lane_free (gpointer data);
 void sk_up_pack_free (gpointer data);
 void sk_up_give_budget (SkUp *self, guint64 cost);

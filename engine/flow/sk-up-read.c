@@ -11,6 +11,7 @@ typedef struct
 {
   SkUp *up;
   SkRoot *root;
+  int generation;                /* of @up when it began */
   GPtrArray *items;              /* SkUpItem; owned by the up thread's tables, touched only by this job meanwhile */
 } ReadJob;
 
@@ -195,6 +196,9 @@ read_done (gpointer data)
     {
       SkUpItem *item = job->items->pdata[i];
 
+      item->reading = FALSE;
+      if (job->generation != self->generation && item->error == NULL)
+        g_set_error_literal (&item->error, SK_ERROR, SK_ERROR_CANCELLED, "nobody asks for it any more");
       if (item->error != NULL || !(item->read_done || item->splitter != NULL))
         {
           if (item->waiting > 0)
@@ -237,6 +241,9 @@ push_job (SkUp *self, SkUpFolder *folder, GPtrArray *items)
   job->up = self;
   job->root = sk_root_ref (folder->flow->root);
   job->items = items;
+  job->generation = self->generation;
+  for (guint i = 0; i < items->len; i++)
+    ((SkUpItem *) items->pdata[i])->reading = TRUE;
   self->reads_out++;
   sk_pool_push (self->session->disk, run_read, read_done, job, read_job_free, NULL, sk_worker_context (self->worker));
 }

@@ -340,6 +340,16 @@ sk_up_scan_all (SkUp *self, SkUpFolder *folder)
   g_queue_push_tail (&folder->dirs, g_strdup (""));
 }
 
+void
+sk_up_scan_give_up (SkUp *self, SkUpFolder *folder)
+{
+  sk_up_scan_all (self, folder);
+  if (self->session->watch)
+    return;
+  g_queue_clear_full (&folder->dirs, g_free);
+  folder->full_scan = FALSE;
+}
+
 static void
 start_scans (SkUp *self, SkUpFolder *folder)
 {

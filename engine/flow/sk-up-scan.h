@@ -5,6 +5,8 @@
 
 /* A complete pass over the folder. */
 void sk_up_scan_all (SkUp *self, SkUpFolder *folder);
+/* The pass that is under way ends and proves nothing. An engine that watches begins another one when it may scan again. */
+void sk_up_scan_give_up (SkUp *self, SkUpFolder *folder);
 /* Starts scan and check jobs while there is room. */
 void sk_up_scan_more (SkUp *self);
 gboolean sk_up_scan_idle (SkUp *self);

@@ -50,6 +50,12 @@ sk_up_item_fail (SkUp *self, SkUpItem *item)
       /* Somebody writes to it: not an error, look again when it is quiet. */
       sk_settle_again (item->folder->settle, path, now);
     }
+  else if (g_error_matches (item->error, SK_ERROR, SK_ERROR_CANCELLED))
+    {
+      /* Without an engine that watches, the next command looks at everything. */
+      if (self->session->watch)
+        sk_settle_again (item->folder->settle, path, now);
+    }
   else if (g_error_matches (item->error, SK_ERROR, SK_ERROR_NOT_FOUND))
     sk_settle_note (item->folder->settle, path, FALSE, 0, now);
   else if (!g_cancellable_is_cancelled (self->session->stopping))
@@ -147,6 +153,7 @@ sk_up_turn (SkUp *self)
   if (self->closing)
     return;
   sk_up_scan_more (self);
+  g_atomic_int_set (&self->scanning, !sk_up_scan_idle (self));
   sk_up_read_more (self);
   if (self->reads_out == 0 && g_queue_is_empty (&self->candidates) && g_queue_is_empty (&self->large))
     sk_up_seal_idle (self);
@@ -392,12 +399,50 @@ on_request (gpointer data)
 }
 
 static void
+drop (SkUp *self, GQueue *items)
+{
+  while (!g_queue_is_empty (items))
+    {
+      SkUpItem *item = g_queue_pop_head (items);
+
+      g_set_error_literal (&item->error, SK_ERROR, SK_ERROR_CANCELLED, "nobody asks for it any more");
+      item->read_done = TRUE;
+      /* Chunks of it may be on their way; then the item ends when they have arrived. */
+      if (item->waiting == 0)
+        sk_up_item_fail (self, item);
+    }
+}
+
+/* What a request began ends with it, unless the engine would do the same by itself. Packs that are under way are put and noted. */
+static void
+stop_what_was_asked (SkUp *self)
+{
+  GHashTableIter iter;
+  gpointer value;
+
+  if (!g_queue_is_empty (&self->requests) || self->closing || (self->session->watch && !g_atomic_int_get (&self->session->paused)))
+    return;
+  sk_up_pack_give_up (self);
+  drop (self, &self->candidates);
+  drop (self, &self->large);
+  g_hash_table_iter_init (&iter, self->folders);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    if (((SkUpFolder *) value)->full_scan)
+      sk_up_scan_give_up (self, value);
+}
+
+static void
 on_withdraw (gpointer data)
 {
   UpMessage *message = data;
+  SkUp *self = message->up;
 
-  if (g_queue_remove (&message->up->requests, message->request))
-    answer_request (message->up, message->request);
+  if (!g_queue_remove (&self->requests, message->request))
+    return;
+  message->request->started = FALSE;       /* not everything was looked at */
+  answer_request (self, message->request);
+  stop_what_was_asked (self);
+  sk_up_turn (self);
 }
 
 void

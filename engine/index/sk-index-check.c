@@ -3,6 +3,14 @@
 #include "sk-index-private.h"
 
 #define PROBLEMS_MAX 100u    /* sentences; after that nobody reads on */
+#define STEP_OPS 200000      /* of SQLite's machine between two questions whether to go on: some milliseconds */
+
+typedef struct
+{
+  SkIndexStepFunc func;
+  gpointer user_data;
+  guint done;
+} Step;
 
 /* Each counts rows that cannot be. All of them walk whole tables: this is for fsck, not for a running engine. */
 static const struct { const char *sql, *problem; } invariants[] = {
@@ -155,17 +163,39 @@ check_chunk_lists (SkIndex *self, GPtrArray *problems, GError **error)
   return take_result (self, rc, problems, error);
 }
 
+#define PARTS (G_N_ELEMENTS (invariants) + 2)
+
+static gboolean
+check_part (SkIndex *self, guint part, GPtrArray *problems, GError **error)
+{
+  if (part == 0)
+    return quick_check (self, problems, error) && check_schema (self, problems, error);
+  if (part == PARTS - 1)
+    return check_chunk_lists (self, problems, error);
+  return check_invariant (self, part - 1, problems, error);
+}
+
+static int
+on_ops (void *data)
+{
+  Step *step = data;
+
+  return !step->func (step->done, PARTS, step->user_data);
+}
+
 GPtrArray *
-sk_index_check (SkIndex *self, GError **error)
+sk_index_check (SkIndex *self, SkIndexStepFunc func, gpointer user_data, GError **error)
 {
   g_autoptr(GPtrArray) problems = g_ptr_array_new_with_free_func (g_free);
+  Step step = { .func = func, .user_data = user_data };
+  gboolean ok = TRUE;
 
-  if (!quick_check (self, problems, error) || !check_schema (self, problems, error))
-    return NULL;
-  for (guint i = 0; i < G_N_ELEMENTS (invariants); i++)
-    if (!check_invariant (self, i, problems, error))
-      return NULL;
-  return check_chunk_lists (self, problems, error) ? g_steal_pointer (&problems) : NULL;
+  if (func != NULL)
+    sqlite3_progress_handler (self->db, STEP_OPS, on_ops, &step);
+  for (; ok && step.done < PARTS; step.done++)
+    ok = (func == NULL || !on_ops (&step) || sk_fail (error, SK_ERROR_CANCELLED, "Cancelled")) && check_part (self, step.done, problems, error);
+  sqlite3_progress_handler (self->db, 0, NULL, NULL);
+  return ok ? g_steal_pointer (&problems) : NULL;
 }
 
 GPtrArray *

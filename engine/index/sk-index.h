@@ -23,8 +23,10 @@ gboolean sk_index_commit (SkIndex *self, GError **error);
 void sk_index_rollback (SkIndex *self);
 /* Transactions committed since opening (for the budget of 5 per 1 000 files). */
 guint64 sk_index_transactions (SkIndex *self);
+/* Called several times a second while the database is looked at. FALSE: no more, the check ends as cancelled. Without it nothing asks. */
+typedef gboolean (*SkIndexStepFunc) (guint done, guint total, gpointer user_data);
 /* quick_check and our own invariants; each problem is a sentence. (transfer full array of char*) */
-GPtrArray *sk_index_check (SkIndex *self, GError **error);
+GPtrArray *sk_index_check (SkIndex *self, SkIndexStepFunc step, gpointer user_data, GError **error);
 /* EXPLAIN QUERY PLAN of every prepared statement, for the test. (transfer full array of char*: "sql\n  plan") */
 GPtrArray *sk_index_plans (SkIndex *self);
 

@@ -257,7 +257,7 @@ static inline void
 assert_sound (SkIndex *index)
 {
   g_autoptr(GError) error = NULL;
-  g_autoptr(GPtrArray) problems = sk_index_check (index, &error);
+  g_autoptr(GPtrArray) problems = sk_index_check (index, NULL, NULL, &error);
 
   g_assert_no_error (error);
   for (guint i = 0; i < problems->len; i++)
@@ -407,5 +407,5 @@ use_damaged (const char *path)
   visit_chunks (index);
   visit_lists (index);
   change_something (index);
-  problems = sk_index_check (index, NULL);
+  problems = sk_index_check (index, NULL, NULL, NULL);
 }

@@ -552,6 +552,54 @@ test_log_shrinks (void)
   fixture_close (&f);
 }
 
+typedef struct { guint calls, until, done, total; } Asked;
+
+static gboolean
+go_on (guint done, guint total, gpointer user_data)
+{
+  Asked *asked = user_data;
+
+  g_assert_cmpuint (done, >=, asked->done);
+  g_assert_cmpuint (done, <, total);
+  asked->done = done;
+  asked->total = total;
+  return ++asked->calls < asked->until;
+}
+
+/* At every moment at which it asks, also in the middle of a statement; nothing is different afterwards. */
+static void
+test_check_is_cancelled (void)
+{
+  Fixture f = { 0 };
+  Asked all = { .until = G_MAXUINT };
+  g_autoptr(GPtrArray) problems = NULL;
+
+  fixture_open (&f);
+  begin (f.index);
+  for (guint i = 0; i < 8000; i++)
+    {
+      g_autofree char *path = g_strdup_printf ("file%u", i);
+
+      put_file (&f, path, i + 1, 2 * i, 2);
+    }
+  commit (f.index);
+  problems = sk_index_check (f.index, go_on, &all, NULL);
+  g_assert_nonnull (problems);
+  g_assert_cmpuint (all.done, ==, all.total - 1);
+  g_assert_cmpuint (all.calls, >, all.total);
+  for (guint i = 1; i <= all.calls; i++)
+    {
+      Asked some = { .until = i };
+      g_autoptr(GError) error = NULL;
+
+      g_assert_null (sk_index_check (f.index, go_on, &some, &error));
+      g_assert_error (error, SK_ERROR, SK_ERROR_CANCELLED);
+      g_assert_cmpuint (some.calls, ==, i);
+    }
+  assert_sound (f.index);
+  fixture_close (&f);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -560,6 +608,7 @@ main (int argc, char **argv)
   g_test_add_func ("/index/only-one", test_only_one);
   g_test_add_func ("/index/not-ours", test_not_ours);
   g_test_add_func ("/index/failed-statement-poisons", test_failed_statement_poisons);
+  g_test_add_func ("/index/check-is-cancelled", test_check_is_cancelled);
   g_test_add_func ("/index/transactions-are-counted", test_transactions_are_counted);
   g_test_add_func ("/index/killed-between-statements", test_killed_between_statements);
   g_test_add_func ("/index/sit-B086/truncated", test_truncated);

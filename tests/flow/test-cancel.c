@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A command is cancelled while it works: it ends soon, nothing is half-done, and the same command does it the next time. The long version, with
+ * jobs of many seconds: tests/shows/02-12. */
+#include "sk-fleet-check.h"
+
+#include "sk-split.h"
+#include "sk-test-hooks.h"
+
+#define FILES 80u
+#define FILE_BYTES (256u << 10)
+/* The bound is one second; a machine with other work and sanitizers gets more. */
+#define END_US (5 * G_USEC_PER_SEC)
+
+static struct
+{
+  const char *stage;
+  int left, passed;              /* atomic: passages until the cancel; all of them */
+  GCancellable *cancellable;
+  gint64 at;
+} plan;
+
+static void
+on_stage (const char *stage)
+{
+  if (g_strcmp0 (stage, plan.stage) != 0)
+    return;
+  g_atomic_int_inc (&plan.passed);
+  if (!g_atomic_int_dec_and_test (&plan.left))
+    {
+      /* So that it is not over before anybody knows that it was cancelled. */
+      if (g_cancellable_is_cancelled (plan.cancellable))
+        g_usleep (20 * 1000);
+      return;
+    }
+  plan.at = g_get_monotonic_time ();
+  g_cancellable_cancel (plan.cancellable);
+}
+
+/* (transfer full) */
+static char *
+random_bytes (gsize len, guint32 seed)
+{
+  g_autoptr(GRand) rng = g_rand_new_with_seed (seed);
+  guint32 *data = g_malloc (len);
+
+  for (gsize i = 0; i < len / 4; i++)
+    data[i] = g_rand_int (rng);
+  return (char *) data;
+}
+
+static void
+make_random (const char *dir, const char *path, gsize len, guint32 seed)
+{
+  g_autofree char *data = random_bytes (len, seed);
+
+  sk_put_file (dir, path, data, (gssize) len);
+}
+
+/* @command is cancelled when a thread passes @stage for the @n-th time. */
+static void
+cancel_at (SkFleet *fleet, guint device, const char *command, const char *stage, guint n)
+{
+  g_autoptr(GCancellable) cancellable = g_cancellable_new ();
+  g_autoptr(GError) error = NULL;
+
+  plan.stage = stage;
+  plan.cancellable = cancellable;
+  plan.passed = 0;
+  g_atomic_int_set (&plan.left, (int) n);
+  sk_test_stage_hook = on_stage;
+  g_assert_null (sk_session_command (fleet->devices[device], command, NULL, NULL, NULL, cancellable, &error));
+  g_assert_true (g_cancellable_is_cancelled (cancellable));
+  g_assert_true (g_error_matches (error, SK_ERROR, SK_ERROR_CANCELLED) || g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED));
+  g_assert_cmpint (g_get_monotonic_time () - plan.at, <=, END_US);
+}
+
+/* Until what was on its way has ended; how often the stage was passed until then. */
+static guint
+settle_passages (SkFleet *fleet, guint device)
+{
+  const gint64 none = -1;
+  SkUpResult result;
+
+  g_assert_true (sk_up_sync (fleet->devices[device]->up, &none, 1, &result, NULL, NULL));
+  sk_up_result_clear (&result);
+  sk_test_stage_hook = NULL;
+  return (guint) g_atomic_int_get (&plan.passed);
+}
+
+static void
+assert_clean (SkFleet *fleet)
+{
+  for (guint i = 0; i < fleet->n; i++)
+    {
+      g_autoptr(GVariant) fsck = sk_fleet_run (fleet, i, "fsck", NULL);
+      g_autoptr(GVariant) issues = sk_fleet_run (fleet, i, "issues", NULL);
+      g_autoptr(GVariant) problems = g_variant_lookup_value (fsck, "problems", NULL), list = g_variant_lookup_value (issues, "issues", NULL);
+
+      g_assert_cmpuint (g_variant_n_children (problems), ==, 0);
+      g_assert_cmpuint (g_variant_n_children (list), ==, 0);
+    }
+}
+
+static void
+assert_equal (const char *a, const char *b)
+{
+  g_autofree char *left = sk_tree_listing (a), *right = sk_tree_listing (b);
+
+  g_assert_cmpstr (left, ==, right);
+}
+
+/* Every line of what is there stands in what there will be: no file is half written, nothing has a name that nobody gave it. */
+static void
+assert_part (const char *whole, const char *part)
+{
+  g_autofree char *left = sk_tree_listing (whole), *right = sk_tree_listing (part);
+  g_auto(GStrv) lines = g_strsplit (right, "\n", -1);
+
+  for (guint i = 0; lines[i] != NULL; i++)
+    g_assert_nonnull (strstr (left, lines[i]));
+}
+
+static void
+test_scan_and_ingest (gconstpointer data)
+{
+  const char *stage = data;
+  static const guint points[] = { 10, 90 };
+  /* A directory is listed once; it and what lies in it are taken in. */
+  guint passages = strcmp (stage, "scan") == 0 ? FILES : 2 * FILES;
+
+  for (guint k = 0; k < G_N_ELEMENTS (points); k++)
+    {
+      g_autoptr(SkFleet) fleet = sk_fleet_new (2, FALSE);
+      g_autofree char *a = sk_fleet_path (fleet, 0, "f"), *b = sk_fleet_path (fleet, 1, "f");
+
+      sk_fleet_share (fleet, "f");
+      for (guint i = 0; i < FILES; i++)
+        {
+          g_autofree char *path = g_strdup_printf ("d%03u/file", i);
+
+          make_random (a, path, FILE_BYTES, i);
+        }
+      cancel_at (fleet, 0, "sync", stage, passages * points[k] / 100);
+      /* What was read ahead is read, and no more. */
+      if (points[k] == 10 && passages > FILES)
+        g_assert_cmpuint (settle_passages (fleet, 0), <, passages);
+      sk_test_stage_hook = NULL;
+      sk_fleet_settle (fleet, 8);
+      assert_equal (a, b);
+      assert_clean (fleet);
+    }
+}
+
+static void
+test_fetch (gconstpointer data)
+{
+  const char *stage = data;
+  static const guint points[] = { 10, 90 };
+
+  for (guint k = 0; k < G_N_ELEMENTS (points); k++)
+    {
+      g_autoptr(SkFleet) fleet = sk_fleet_new (2, FALSE);
+      g_autofree char *a = sk_fleet_path (fleet, 0, "f"), *b = sk_fleet_path (fleet, 1, "f");
+      guint passages = strcmp (stage, "fetch") == 0 ? 4 : FILES;
+
+      sk_fleet_share (fleet, "f");
+      for (guint i = 0; i < FILES; i++)
+        {
+          g_autofree char *path = g_strdup_printf ("file%02u", i);
+
+          make_random (a, path, FILE_BYTES / 8, i);
+        }
+      make_random (a, "large", 9u << 20, 1000);
+      g_variant_unref (sk_fleet_sync (fleet, 0));
+      cancel_at (fleet, 1, "sync", stage, MAX (passages * points[k] / 100, 1));
+      sk_test_stage_hook = NULL;
+      assert_part (a, b);
+      sk_fleet_settle (fleet, 8);
+      assert_equal (a, b);
+      assert_clean (fleet);
+    }
+}
+
+static void
+slow (const char *stage)
+{
+  if (strcmp (stage, "ingest") == 0)
+    g_usleep (400 * 1000);       /* longer than a commit waits */
+}
+
+/* Chunk ids of a file, as the engine would cut it, with their sizes; @known: those of another one. Where, counted in bytes of chunks that are not
+ * in @known, the last of these begins, and where it ends. */
+static GHashTable *
+split (SkFleet *fleet, const char *path, GHashTable *known, guint64 *begin, guint64 *end)
+{
+  SkSession *session = fleet->devices[0];
+  g_autoptr(SkConfig) config = sk_session_config (session);
+  SkRoot *root = ((SkFlowFolder *) config->folders->pdata[0])->root;
+  g_autoptr(GArray) chunks = g_array_new (FALSE, TRUE, sizeof (SkSplitChunk));
+  GHashTable *ids = g_hash_table_new_full (sk_hash_hash, sk_hash_equal_func, g_free, NULL);
+  SkSplitter *splitter;
+  gboolean done = FALSE;
+  SkStat st;
+
+  g_array_set_clear_func (chunks, (GDestroyNotify) sk_split_chunk_clear);
+  g_assert_true (sk_root_stat (root, path, &st, NULL));
+  splitter = sk_splitter_open (root, path, &st, &session->gear, &session->id_key, NULL);
+  g_assert_nonnull (splitter);
+  while (!done)
+    g_assert_true (sk_splitter_step (splitter, 8u << 20, chunks, &done, NULL, NULL));
+  sk_splitter_free (splitter);
+  *begin = *end = 0;
+  for (guint i = 0; i < chunks->len; i++)
+    {
+      const SkChunkRef *ref = &g_array_index (chunks, SkSplitChunk, i).ref;
+
+      g_hash_table_add (ids, g_memdup2 (&ref->id, sizeof ref->id));
+      if (known == NULL || g_hash_table_contains (known, &ref->id))
+        continue;
+      *begin = *end;
+      *end += ref->size;
+    }
+  return ids;
+}
+
+/* A file is read in steps of 8 MiB, and everything of it that was new before the last step is stored while that is still being read: it is not
+ * published before its end is stored as well. Known bytes in the middle let the pack end with them, when what is before them has the right length. */
+static void
+test_last_step (void)
+{
+  g_autoptr(SkFleet) fleet = sk_fleet_new (2, FALSE);
+  g_autofree char *a = sk_fleet_path (fleet, 0, "f"), *b = sk_fleet_path (fleet, 1, "f");
+  g_autofree char *random = random_bytes (9u << 20, 7), *known = random_bytes (12u << 20, 8), *last = random_bytes (1u << 20, 9);
+  g_autoptr(GByteArray) whole = g_byte_array_new ();
+  g_autoptr(GHashTable) ids = NULL;
+  guint64 begin = 0, end = 0;
+
+  sk_put_file (a, "known", known, 12 << 20);
+  sk_fleet_share (fleet, "f");
+  ids = split (fleet, "known", NULL, &begin, &end);
+  for (guint len = 7u << 20; begin >= 8u << 20 || end < 8u << 20; len += 64u << 10)
+    {
+      g_assert_cmpuint (len, <, 9u << 20);
+      g_byte_array_set_size (whole, 0);
+      g_byte_array_append (whole, (const guint8 *) random, len);
+      g_byte_array_append (whole, (const guint8 *) known, 12u << 20);
+      sk_put_file (a, "large", (const char *) whole->data, whole->len);
+      g_hash_table_unref (split (fleet, "large", ids, &begin, &end));
+    }
+  g_byte_array_append (whole, (const guint8 *) last, 1u << 20);
+  sk_put_file (a, "large", (const char *) whole->data, whole->len);
+  sk_test_stage_hook = slow;
+  g_variant_unref (sk_fleet_sync (fleet, 0));
+  sk_test_stage_hook = NULL;
+  sk_fleet_settle (fleet, 8);
+  assert_equal (a, b);
+  assert_clean (fleet);
+}
+
+static void
+test_fsck (void)
+{
+  g_autoptr(SkFleet) fleet = sk_fleet_new (1, FALSE);
+  static const char *const commands[] = { "fsck", "storage.verify", "gc" };
+
+  sk_fleet_share (fleet, "f");
+  for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
+    {
+      g_autoptr(GCancellable) cancellable = g_cancellable_new ();
+      g_autoptr(GError) error = NULL;
+
+      g_cancellable_cancel (cancellable);
+      g_assert_null (sk_session_command (fleet->devices[0], commands[i], NULL, NULL, NULL, cancellable, &error));
+      g_assert_true (g_error_matches (error, SK_ERROR, SK_ERROR_CANCELLED) || g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED));
+    }
+  assert_clean (fleet);
+}
+
+typedef struct { guint n; guint64 done[3], total[3]; } Seen;
+static const char *const words[] = { "Looking for changes", "Sending", "Receiving" };
+
+static void
+note (GVariant *progress, gpointer user_data)
+{
+  Seen *seen = user_data;
+  const char *text;
+  guint64 done, total;
+
+  g_assert_true (g_variant_lookup (progress, "text", "&s", &text));
+  g_assert_true (g_variant_lookup (progress, "done", "t", &done));
+  g_assert_true (g_variant_lookup (progress, "total", "t", &total));
+  seen->n++;
+  for (guint i = 0; i < G_N_ELEMENTS (words); i++)
+    if (strcmp (text, words[i]) == 0 && total > 0)
+      {
+        g_assert_cmpuint (done, <=, total);
+        if (i > 0)
+          g_assert_cmpuint (done, >=, seen->done[i]);
+        seen->done[i] = done;
+        seen->total[i] = MAX (seen->total[i], total);
+      }
+}
+
+static void
+slower (const char *stage)
+{
+  if (strcmp (stage, "ingest") == 0 || strcmp (stage, "fetch") == 0)
+    g_usleep (150 * 1000);       /* longer than from one report to the next */
+}
+
+/* How far a sync is, in bytes of content, both ways; also within one large file. */
+static void
+test_progress (void)
+{
+  g_autoptr(SkFleet) fleet = sk_fleet_new (2, FALSE);
+  g_autofree char *a = sk_fleet_path (fleet, 0, "f");
+  Seen up = { 0 }, down = { 0 };
+  g_autoptr(GError) error = NULL;
+
+  sk_fleet_share (fleet, "f");
+  make_random (a, "large", 48u << 20, 3);
+  sk_test_stage_hook = slower;
+  g_variant_unref (sk_session_command (fleet->devices[0], "sync", NULL, note, &up, NULL, &error));
+  g_assert_no_error (error);
+  g_variant_unref (sk_session_command (fleet->devices[1], "sync", NULL, note, &down, NULL, &error));
+  g_assert_no_error (error);
+  sk_test_stage_hook = NULL;
+  /* A file that was written this moment may be read once more. */
+  g_assert_cmpuint (up.total[1], >=, 48u << 20);
+  g_assert_cmpuint (up.done[1], >=, 16u << 20);
+  g_assert_cmpuint (down.total[2], ==, 48u << 20);
+  g_assert_cmpuint (down.done[2], >=, 8u << 20);
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  g_test_add_data_func ("/cancel/scan", "scan", test_scan_and_ingest);
+  g_test_add_data_func ("/cancel/ingest", "ingest", test_scan_and_ingest);
+  g_test_add_data_func ("/cancel/fetch", "fetch", test_fetch);
+  g_test_add_data_func ("/cancel/write", "write", test_fetch);
+  g_test_add_func ("/cancel/last-step-of-a-large-file", test_last_step);
+  g_test_add_func ("/cancel/fsck", test_fsck);
+  g_test_add_func ("/cancel/progress", test_progress);
+  return g_test_run ();
+}
