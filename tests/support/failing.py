@@ -161,7 +161,7 @@ def arguments():
     parser.add_argument('--calls', type=int, default=500, help='the first calls of a sync of which one fails')
     parser.add_argument('--first', type=int, default=1, help='the first of them')
     parser.add_argument('--sample', type=int, default=0, help='only so many of them, in all')
-    parser.add_argument('--files', type=int, default=90, help='new files in the sync: the more, the more calls it makes')
+    parser.add_argument('--files', type=int, default=190, help='new files in the sync: the more, the more calls it makes')
     parser.add_argument('--ways', default='up,down')
     parser.add_argument('--seed', type=int, default=random.randrange(1 << 31))
     return parser.parse_args()
