@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A damaged database file of the first version, which is brought to the present one when it is opened. The input says what is done to it: records of four bytes, a position (24 bits, modulo the
- * length of the file) and a value that the byte there is XOR-ed with; the value 0 cuts the file at the position. */
+/* A damaged database file of the first version, which is brought to the present one when it is opened. The input says what is done to it: records of
+ * four bytes, a position (24 bits, modulo the length of the file) and a value that the byte there is XOR-ed with; the value 0 cuts the file at the
+ * position. */
 #include "../index/index-support.h"
 
 int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
