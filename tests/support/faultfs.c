@@ -41,6 +41,14 @@ typedef struct
   gboolean ended;
 } Program;
 
+static volatile sig_atomic_t told_to_end;
+
+static void
+on_signal (int number)
+{
+  told_to_end = 1;
+}
+
 static gboolean
 mount_now (Program *self)
 {
@@ -216,7 +224,7 @@ listen_at (Program *self, const char *path)
 static void
 serve (Program *self)
 {
-  while (!self->ended && self->session != NULL)
+  while (!self->ended && !told_to_end && self->session != NULL)
     {
       struct pollfd waits[] = { { .fd = fuse_session_fd (self->session), .events = POLLIN },
                                 { .fd = self->listener, .events = POLLIN } };
@@ -249,6 +257,8 @@ main (int argc, char **argv)
       return 2;
     }
   signal (SIGPIPE, SIG_IGN);
+  signal (SIGTERM, on_signal);
+  signal (SIGINT, on_signal);
   self.server.tops = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   self.server.disk = fault_disk_new (argc > 3 ? (guint32) g_ascii_strtoull (argv[3], NULL, 10) : 1);
   if (!mount_now (&self) || !listen_at (&self, argv[2]))
