@@ -212,8 +212,7 @@ sk_down_dirs_open (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
       g_message ("“%s”: %s", folder->name, error->message);
       return NULL;
     }
-  sk_down_spawn (self, self->session->disk, run_open, NULL, &call, NULL);
-  sk_down_wait (self);
+  sk_down_run (self, self->session->disk, run_open, &call);
   return g_steal_pointer (&dirs);
 }
 
@@ -245,8 +244,7 @@ sk_down_dirs_shut (SkDown *self, SkFlowFolder *folder, GPtrArray *dirs)
 
   if (dirs == NULL)
     return;
-  sk_down_spawn (self, self->session->disk, run_shut, NULL, &call, NULL);
-  sk_down_wait (self);
+  sk_down_run (self, self->session->disk, run_shut, &call);
 }
 
 gboolean
@@ -321,8 +319,7 @@ sk_down_dirs_check (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
 
   if (dirs == NULL)
     return;
-  sk_down_spawn (self, self->session->disk, run_look, NULL, &call, NULL);
-  sk_down_wait (self);
+  sk_down_run (self, self->session->disk, run_look, &call);
   for (guint i = 0; i < items->len; i++)
     {
       SkDownItem *item = items->pdata[i];

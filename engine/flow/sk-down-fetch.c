@@ -11,15 +11,32 @@
 #define RANGE_GAP (64u << 10)            /* fetched along rather than asked for separately */
 #define RANGE_MAX (16u << 20)
 
+/* Chunks [from, to) of each item: first from this disk, then from storages, in as many rounds as bad packs ask for. */
+struct _SkDownFetch
+{
+  SkDown *down;
+  SkFlowFolder *folder;
+  GPtrArray *items;              /* SkDownItem, borrowed */
+  guint *from, *to;              /* per item */
+  guint64 *offsets;              /* of chunk @from */
+  GHashTable *needs;             /* SkHash -> SkDownNeed; NULL: what is on this disk is still being looked at */
+  GQueue requests;               /* Request */
+  guint gets_out;
+  guint left;                    /* jobs and gets that have not come home, and one as long as a round may follow */
+  gboolean try_again;            /* a pack was bad: perhaps another one holds the same */
+};
+
+static void job_ended (SkDownFetch *self);
+
 /* --- from this disk --- */
 
 typedef struct
 {
-  SkDown *down;
+  SkDownFetch *fetch;
   SkDownItem *item;
   guint from, to;                /* chunks */
   guint64 offset;                /* of chunk @from */
-  guint found;
+  guint found, here;             /* chunks that a source had, and those that need not come */
 } LocalJob;
 
 /* disk pool: what the sources hold is put in place; a source that changed simply does not help. */
@@ -28,7 +45,7 @@ run_local (gpointer data)
 {
   LocalJob *job = data;
   SkDownItem *item = job->item;
-  const SkKey *id_key = &job->down->session->id_key;
+  const SkKey *id_key = &job->fetch->down->session->id_key;
   guint64 offset = job->offset;
 
   for (guint i = job->from; i < job->to; i++)
@@ -51,7 +68,7 @@ run_local (gpointer data)
       if (here)
         {
           item->have[i] = 1;
-          item->missing--;
+          job->here++;
           job->found += !sk_chunk_ref_is_zero (ref);
         }
       else
@@ -67,25 +84,17 @@ local_done (gpointer data)
   LocalJob *job = data;
   SkCounters add = { .chunks_local = job->found };
 
-  job->down->result->local += job->found;
-  sk_session_count (job->down->session, &add);
+  job->item->missing -= job->here;
+  job->fetch->down->result->local += job->found;
+  sk_session_count (job->fetch->down->session, &add);
+  job_ended (job->fetch);
 }
 
 /* --- from storages --- */
 
 typedef struct
 {
-  SkDown *down;
-  SkFlowFolder *folder;
-  GHashTable *needs;             /* SkHash -> SkDownNeed */
-  GQueue requests;               /* Request */
-  guint gets_out;
-  gboolean try_again;            /* a pack was bad: perhaps another one holds the same */
-} Group;
-
-typedef struct
-{
-  Group *group;
+  SkDownFetch *fetch;
   gint64 storage;
   SkHash pack;
   SkId epoch;
@@ -129,8 +138,8 @@ static void
 run_open (gpointer data)
 {
   Request *request = data;
-  SkSession *session = request->group->down->session;
-  SkKeyring *keys = request->group->down->config->keys;
+  SkSession *session = request->fetch->down->session;
+  SkKeyring *keys = request->fetch->down->config->keys;
   SkCompressor *z = sk_session_take_compressor (session);
   gsize len;
   const guint8 *bytes = g_bytes_get_data (request->bytes, &len);
@@ -152,6 +161,7 @@ run_open (gpointer data)
 
 typedef struct
 {
+  SkDownFetch *fetch;
   SkDownItem *item;
   guint64 offset;
   GBytes *bytes;
@@ -183,8 +193,15 @@ run_write_chunk (gpointer data)
     }
 }
 
+/* down thread */
 static void
-deliver (Group *group, SkDownNeed *need, GBytes *plain)
+write_chunk_done (gpointer data)
+{
+  job_ended (((WriteJob *) data)->fetch);
+}
+
+static void
+deliver (SkDownFetch *fetch, SkDownNeed *need, GBytes *plain)
 {
   for (guint i = 0; i < need->uses->len; i++)
     {
@@ -200,15 +217,17 @@ deliver (Group *group, SkDownNeed *need, GBytes *plain)
         {
           WriteJob *job = g_new0 (WriteJob, 1);
 
+          job->fetch = fetch;
           job->item = use->item;
           job->offset = use->offset;
           job->bytes = g_bytes_ref (plain);
-          sk_down_spawn (group->down, group->down->session->disk, run_write_chunk, NULL, job, write_job_free);
+          fetch->left++;
+          sk_down_spawn (fetch->down, fetch->down->session->disk, run_write_chunk, write_chunk_done, job, write_job_free);
         }
     }
 }
 
-static void start_requests (Group *group);
+static void start_requests (SkDownFetch *fetch);
 
 static void
 request_failed (Request *request, const GError *error)
@@ -216,8 +235,8 @@ request_failed (Request *request, const GError *error)
   if (g_error_matches (error, SK_ERROR, SK_ERROR_CORRUPT) || g_error_matches (error, SK_ERROR, SK_ERROR_NOT_FOUND))
     {
       /* Not the end: find_places looks for another holder, and says so when there is none. */
-      g_hash_table_add (request->group->down->bad_packs, g_memdup2 (&request->pack, sizeof request->pack));
-      request->group->try_again = TRUE;
+      g_hash_table_add (request->fetch->down->bad_packs, g_memdup2 (&request->pack, sizeof request->pack));
+      request->fetch->try_again = TRUE;
       return;
     }
   for (guint i = 0; i < request->needs->len; i++)
@@ -251,8 +270,8 @@ static void
 open_done (gpointer data)
 {
   Request *request = data;
-  Group *group = request->group;
-  SkDownResult *result = group->down->result;
+  SkDownFetch *fetch = request->fetch;
+  SkDownResult *result = fetch->down->result;
   SkDownSource *source = source_row (result, request->storage);
   SkCounters add = { 0 };
   guint64 bytes = 0;
@@ -262,40 +281,41 @@ open_done (gpointer data)
       {
         const SkDownNeed *need = request->needs->pdata[i];
 
-        deliver (group, request->needs->pdata[i], request->plain->pdata[i]);
+        deliver (fetch, request->needs->pdata[i], request->plain->pdata[i]);
         add.chunks_storage += need->uses->len;
         bytes += (guint64) need->uses->len * need->place.row.plain_len;
       }
-  sk_live_moved (group->down->session->live, group->folder->row, 0, bytes, sk_clock_now (group->down->session->clock));
-  sk_session_touch_report (group->down->session);
+  sk_live_moved (fetch->down->session->live, fetch->folder->row, 0, bytes, sk_clock_now (fetch->down->session->clock));
+  sk_session_touch_report (fetch->down->session);
   source->chunks += add.chunks_storage;
   result->storage += add.chunks_storage;
-  sk_session_count (group->down->session, &add);
+  sk_session_count (fetch->down->session, &add);
   if (request->error != NULL)
     request_failed (request, request->error);
-  group->gets_out--;
-  start_requests (group);
+  fetch->gets_out--;
+  start_requests (fetch);
+  job_ended (fetch);
 }
 
 static void
 get_done (GObject *object, GAsyncResult *result, gpointer data)
 {
   Request *request = data;
-  Group *group = request->group;
-  SkDown *down = group->down;
+  SkDownFetch *fetch = request->fetch;
+  SkDown *down = fetch->down;
   SkDownSource *source = source_row (down->result, request->storage);
   SkCounters add = { 0 };
 
   sk_test_stage ("fetch");
-  down->outstanding--;
   source->requests++;
   request->bytes = sk_store_get_finish (SK_STORE (object), result, &request->error);
   if (request->bytes == NULL)
     {
       request_failed (request, request->error);
       request_free (request);
-      group->gets_out--;
-      start_requests (group);
+      fetch->gets_out--;
+      start_requests (fetch);
+      job_ended (fetch);
       return;
     }
   source->wire_bytes += g_bytes_get_size (request->bytes);
@@ -306,18 +326,18 @@ get_done (GObject *object, GAsyncResult *result, gpointer data)
 }
 
 static void
-start_requests (Group *group)
+start_requests (SkDownFetch *fetch)
 {
-  SkDown *down = group->down;
+  SkDown *down = fetch->down;
 
-  while (group->gets_out < SK_DOWN_GETS && !g_queue_is_empty (&group->requests))
+  while (fetch->gets_out < SK_DOWN_GETS && !g_queue_is_empty (&fetch->requests))
     {
-      Request *request = g_queue_pop_head (&group->requests);
+      Request *request = g_queue_pop_head (&fetch->requests);
       SkFlowStorage *storage = sk_config_storage (down->config, request->storage);
       g_autofree char *name = sk_pack_object_name (&request->pack);
 
-      group->gets_out++;
-      down->outstanding++;
+      fetch->gets_out++;
+      fetch->left++;
       if (request->len == 0)
         sk_store_get_async (storage->store, name, SK_PACK_SIZE_MAX, down->cancellable, get_done, request);
       else
@@ -339,11 +359,11 @@ by_place (gconstpointer a, gconstpointer b)
 }
 
 static Request *
-request_new (Group *group, const SkDownNeed *first)
+request_new (SkDownFetch *fetch, const SkDownNeed *first)
 {
   Request *request = g_new0 (Request, 1);
 
-  request->group = group;
+  request->fetch = fetch;
   request->storage = first->place.storage;
   request->pack = first->place.pack;
   request->epoch = first->place.epoch;
@@ -354,14 +374,14 @@ request_new (Group *group, const SkDownNeed *first)
 
 /* Neighbouring needs of one pack in one range. */
 static void
-make_requests (Group *group)
+make_requests (SkDownFetch *fetch)
 {
   g_autoptr(GPtrArray) sorted = g_ptr_array_new ();
   GHashTableIter iter;
   gpointer value;
   Request *request = NULL;
 
-  g_hash_table_iter_init (&iter, group->needs);
+  g_hash_table_iter_init (&iter, fetch->needs);
   while (g_hash_table_iter_next (&iter, NULL, &value))
     g_ptr_array_add (sorted, value);
   g_ptr_array_sort (sorted, by_place);
@@ -373,21 +393,13 @@ make_requests (Group *group)
       if (request == NULL || request->storage != need->place.storage || !sk_hash_equal (&request->pack, &need->place.pack)
           || need->place.row.offset > request->offset + request->len + RANGE_GAP || end - request->offset > RANGE_MAX)
         {
-          request = request_new (group, need);
-          g_queue_push_tail (&group->requests, request);
+          request = request_new (fetch, need);
+          g_queue_push_tail (&fetch->requests, request);
         }
       request->len = end - request->offset;
       g_ptr_array_add (request->needs, need);
     }
 }
-
-typedef struct
-{
-  Group *group;
-  GPtrArray *items;
-  guint *from, *to;
-  guint64 *offsets;
-} PlacesCall;
 
 static gboolean
 place_usable (SkDown *down, const SkChunkPlace *place)
@@ -399,15 +411,14 @@ place_usable (SkDown *down, const SkChunkPlace *place)
 static gboolean
 find_places (SkSession *session, gpointer data, GError **error)
 {
-  PlacesCall *call = data;
-  Group *group = call->group;
+  SkDownFetch *fetch = data;
 
-  for (guint i = 0; i < call->items->len; i++)
+  for (guint i = 0; i < fetch->items->len; i++)
     {
-      SkDownItem *item = call->items->pdata[i];
-      guint64 offset = call->offsets[i];
+      SkDownItem *item = fetch->items->pdata[i];
+      guint64 offset = fetch->offsets[i];
 
-      for (guint k = call->from[i]; k < call->to[i]; k++)
+      for (guint k = fetch->from[i]; k < fetch->to[i]; k++)
         {
           SkChunkRef *ref = &g_array_index (item->entry->chunks, SkChunkRef, k);
           SkDownUse use = { .item = item, .chunk = k, .offset = offset };
@@ -416,7 +427,7 @@ find_places (SkSession *session, gpointer data, GError **error)
           offset += ref->size;
           if (sk_chunk_ref_is_zero (ref) || item->have[k] || item->error != NULL)
             continue;
-          need = g_hash_table_lookup (group->needs, &ref->id);
+          need = g_hash_table_lookup (fetch->needs, &ref->id);
           if (need == NULL)
             {
               g_autoptr(GArray) places = sk_index_chunk_places (session->index, &ref->id, error);
@@ -425,7 +436,7 @@ find_places (SkSession *session, gpointer data, GError **error)
               if (places == NULL)
                 return FALSE;
               for (guint p = 0; p < places->len && found == NULL; p++)
-                if (place_usable (group->down, &g_array_index (places, SkChunkPlace, p)))
+                if (place_usable (fetch->down, &g_array_index (places, SkChunkPlace, p)))
                   found = &g_array_index (places, SkChunkPlace, p);
               if (found == NULL)
                 {
@@ -437,7 +448,7 @@ find_places (SkSession *session, gpointer data, GError **error)
               need->place = *found;
               need->place.row.id = ref->id;
               need->uses = g_array_new (FALSE, FALSE, sizeof (SkDownUse));
-              g_hash_table_insert (group->needs, &need->place.row.id, need);
+              g_hash_table_insert (fetch->needs, &need->place.row.id, need);
             }
           g_array_append_val (need->uses, use);
         }
@@ -445,44 +456,77 @@ find_places (SkSession *session, gpointer data, GError **error)
   return TRUE;
 }
 
-/* Chunks [from, to) of each item: from this disk, then from storages. Returns when everything arrived or failed. */
+/* A round: places are looked up, requests go out. */
 static void
-fetch_group (SkDown *self, SkFlowFolder *folder, GPtrArray *items, guint *from, guint *to, guint64 *offsets)
+begin_round (SkDownFetch *self)
 {
-  Group group = { .down = self, .folder = folder };
-  PlacesCall call = { .group = &group, .items = items, .from = from, .to = to, .offsets = offsets };
   g_autoptr(GError) error = NULL;
 
+  self->try_again = FALSE;
+  g_clear_pointer (&self->needs, g_hash_table_unref);
+  self->needs = g_hash_table_new_full (sk_hash_hash, sk_hash_equal_func, NULL, need_free);
+  if (sk_session_index (self->down->session, find_places, self, &error))
+    {
+      make_requests (self);
+      start_requests (self);
+      return;
+    }
+  for (guint i = 0; i < self->items->len; i++)
+    if (((SkDownItem *) self->items->pdata[i])->error == NULL)
+      ((SkDownItem *) self->items->pdata[i])->error = g_error_copy (error);
+}
+
+/* down thread. The last of a round decides whether there is another one. */
+static void
+job_ended (SkDownFetch *self)
+{
+  self->left--;
+  while (self->left == 1)
+    {
+      if (self->needs != NULL && (!self->try_again || g_cancellable_is_cancelled (self->down->cancellable)))
+        self->left = 0;
+      else
+        begin_round (self);
+    }
+}
+
+/* Takes nothing but memory of its own: from, to and offsets are copied. */
+static SkDownFetch *
+fetch_begin (SkDown *down, SkFlowFolder *folder, GPtrArray *items, const guint *from, const guint *to, const guint64 *offsets)
+{
+  SkDownFetch *self = g_new0 (SkDownFetch, 1);
+
+  *self = (SkDownFetch) { .down = down, .folder = folder, .items = g_ptr_array_ref (items), .left = 2 };
+  self->from = g_memdup2 (from, items->len * sizeof *from);
+  self->to = g_memdup2 (to, items->len * sizeof *to);
+  self->offsets = g_memdup2 (offsets, items->len * sizeof *offsets);
   for (guint i = 0; i < items->len; i++)
     {
       LocalJob *job = g_new0 (LocalJob, 1);
 
-      *job = (LocalJob) { .down = self, .item = items->pdata[i], .from = from[i], .to = to[i], .offset = offsets[i] };
-      sk_down_spawn (self, self->session->disk, run_local, local_done, job, g_free);
+      *job = (LocalJob) { .fetch = self, .item = items->pdata[i], .from = from[i], .to = to[i], .offset = offsets[i] };
+      self->left++;
+      sk_down_spawn (down, down->session->disk, run_local, local_done, job, g_free);
     }
-  sk_down_wait (self);
-  do
-    {
-      group.try_again = FALSE;
-      group.needs = g_hash_table_new_full (sk_hash_hash, sk_hash_equal_func, NULL, need_free);
-      if (!sk_session_index (self->session, find_places, &call, &error))
-        {
-          for (guint i = 0; i < items->len; i++)
-            if (((SkDownItem *) items->pdata[i])->error == NULL)
-              ((SkDownItem *) items->pdata[i])->error = g_error_copy (error);
-        }
-      else
-        {
-          make_requests (&group);
-          start_requests (&group);
-          sk_down_wait (self);
-        }
-      g_hash_table_unref (group.needs);
-    }
-  while (group.try_again && error == NULL && !g_cancellable_is_cancelled (self->cancellable));
+  job_ended (self);
+  return self;
 }
 
 void
+sk_down_fetch_end (SkDownFetch *self)
+{
+  if (self == NULL)
+    return;
+  sk_down_wait_for (self->down, &self->left);
+  g_clear_pointer (&self->needs, g_hash_table_unref);
+  g_ptr_array_unref (self->items);
+  g_free (self->from);
+  g_free (self->to);
+  g_free (self->offsets);
+  g_free (self);
+}
+
+SkDownFetch *
 sk_down_fetch_small (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
 {
   g_autofree guint *from = g_new0 (guint, items->len + 1), *to = g_new0 (guint, items->len + 1);
@@ -497,13 +541,32 @@ sk_down_fetch_small (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
       item->data = g_ptr_array_new_full (to[i], bytes_free);
       g_ptr_array_set_size (item->data, (int) to[i]);
     }
-  fetch_group (self, folder, items, from, to, offsets);
+  return fetch_begin (self, folder, items, from, to, offsets);
+}
+
+/* From chunk *@from on as many as one group may have; *@from and *@offset move behind them. */
+static SkDownFetch *
+fetch_part (SkDown *self, SkFlowFolder *folder, GPtrArray *one, guint *from, guint64 *offset)
+{
+  SkDownItem *item = one->pdata[0];
+  guint first = *from;
+  guint64 begin = *offset, bytes = 0;
+
+  while (*from < item->entry->chunks->len && bytes < SK_DOWN_GROUP_BYTES)
+    {
+      SkChunkRef *ref = &g_array_index (item->entry->chunks, SkChunkRef, (*from)++);
+
+      bytes += sk_chunk_ref_is_zero (ref) ? 0 : ref->size;
+      *offset += ref->size;
+    }
+  return fetch_begin (self, folder, one, &first, from, &begin);
 }
 
 void
 sk_down_fetch_large (SkDown *self, SkFlowFolder *folder, SkDownItem *item)
 {
   g_autoptr(GPtrArray) one = g_ptr_array_new ();
+  SkDownFetch *before = NULL;
   guint from = 0;
   guint64 offset = 0;
 
@@ -511,22 +574,16 @@ sk_down_fetch_large (SkDown *self, SkFlowFolder *folder, SkDownItem *item)
   item->partial = sk_partial_open (folder->root, &item->entry->content, item->entry->size, &item->error);
   item->missing = item->entry->chunks->len;
   item->have = g_new0 (guint8, item->missing + 1);
+  /* While one part comes to its end the next one is on its way. */
   while (item->partial != NULL && item->error == NULL && from < item->entry->chunks->len
          && !g_cancellable_is_cancelled (self->cancellable))
     {
-      guint to = from;
-      guint64 bytes = 0;
+      SkDownFetch *part = fetch_part (self, folder, one, &from, &offset);
 
-      while (to < item->entry->chunks->len && bytes < SK_DOWN_GROUP_BYTES)
-        {
-          SkChunkRef *ref = &g_array_index (item->entry->chunks, SkChunkRef, to++);
-
-          bytes += sk_chunk_ref_is_zero (ref) ? 0 : ref->size;
-        }
-      fetch_group (self, folder, one, &from, &to, &offset);
-      for (; from < to; from++)
-        offset += g_array_index (item->entry->chunks, SkChunkRef, from).size;
+      sk_down_fetch_end (before);
+      before = part;
     }
+  sk_down_fetch_end (before);
   if (item->error == NULL && item->missing > 0)
     g_set_error (&item->error, SK_ERROR, SK_ERROR_CANCELLED, "it was interrupted; what arrived is kept");
 }

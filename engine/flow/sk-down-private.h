@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The way down, read top to bottom: sk-down.c (pull, rounds) -> sk-down-plan.c (what to do, from what) -> sk-down-fetch.c (ranges, open, verify)
- * -> sk-down-spare.c (what is not to be replaced yet) -> sk-down-write.c (files, renames, removals, barrier, base); sk-down-dirs.c lets it in
+ * -> sk-down-spare.c (what is not to be replaced yet) -> sk-down-stages.c (in which order) -> sk-down-write.c (files, renames, removals, barrier, base); sk-down-dirs.c lets it in
  * where nobody may write. All state belongs to the down thread. */
 #pragma once
 #include "sk-activity.h"
@@ -9,7 +9,7 @@
 
 #define SK_DOWN_WINDOW 4000u              /* nodes planned at once */
 #define SK_DOWN_SMALL (4u << 20)          /* up to here a file is held in memory and written at once */
-#define SK_DOWN_GROUP_BYTES (64u << 20)   /* plaintext of one group of fetches */
+#define SK_DOWN_GROUP_BYTES (32u << 20)   /* plaintext of one group of fetches; two are under way */
 #define SK_DOWN_GETS 8u                   /* in flight */
 #define SK_DOWN_COMMIT 1000u
 
@@ -53,7 +53,7 @@ struct _SkDown
 {
   SkSession *session;
   SkWorker *worker;
-  GMainContext *jobs;            /* completions of jobs and gets; iterated only by sk_down_wait, so that messages wait their turn */
+  GMainContext *jobs;            /* completions of jobs and gets; iterated only while the down thread waits, so that messages wait their turn */
   SkConfig *config;              /* of the current round */
   SkDownResult *result;          /* of the current round */
   GCancellable *cancellable;
@@ -67,7 +67,6 @@ struct _SkDown
   int busy_until;                /* atomic: seconds of the clock */
   int wanted;                    /* atomic: a wake-up is queued */
   int steps;                     /* atomic: counts beginnings and ends of steps, odd while things are placed and not noted yet */
-  guint outstanding;
 };
 
 void sk_down_item_free (SkDownItem *self);
@@ -89,8 +88,11 @@ void sk_down_release_holds (SkDown *self, SkFlowFolder *folder);
 /* Takes out of @plan what must not be replaced yet, since nobody may have its content any more (sk_tree_before_replace): the way up is told to look
  * at it, or at its conflict copy, first. Then it is planned again. */
 gboolean sk_down_spare (SkDown *self, SkFlowFolder *folder, GPtrArray *plan, GError **error);
-/* Brings the content of @items (small: all of them; large: one) here. Errors are left in the items. */
-void sk_down_fetch_small (SkDown *self, SkFlowFolder *folder, GPtrArray *items);
+typedef struct _SkDownFetch SkDownFetch;
+/* Brings the content of @items here: of small ones while the caller goes on, until sk_down_fetch_end, which waits and frees; of a large one at once.
+ * Errors are left in the items. */
+SkDownFetch *sk_down_fetch_small (SkDown *self, SkFlowFolder *folder, GPtrArray *items);
+void sk_down_fetch_end (SkDownFetch *self);
 void sk_down_fetch_large (SkDown *self, SkFlowFolder *folder, SkDownItem *item);
 /* sk-down-dirs.c */
 /* With what mode a directory that is to have @mode is made. */
@@ -102,11 +104,17 @@ void sk_down_dirs_shut (SkDown *self, SkFlowFolder *folder, GPtrArray *dirs);
 gboolean sk_down_dirs_note_shut (SkDown *self, GPtrArray *dirs, GError **error);
 /* Leaves an error in those of @items for which there is no way into their directory, so that nothing is fetched for them. */
 void sk_down_dirs_check (SkDown *self, SkFlowFolder *folder, GPtrArray *items);
-/* Carries out a plan; returns how many nodes are as they should be afterwards. */
+/* sk-down-write.c: @items in this order, in one job. Returns how many were placed and noted. */
+guint sk_down_run_in_order (SkDown *self, SkFlowFolder *folder, GPtrArray *items);
+/* @items in any order, spread over the disk pool. What is placed is noted in parts, while the pool goes on with the next one. */
+guint sk_down_run_spread (SkDown *self, SkFlowFolder *folder, GPtrArray *items);
+/* An error of @item becomes an issue, a note to the way up, or part of the result; a success ends the issue. */
+void sk_down_report_failure (SkDown *self, SkFlowFolder *folder, SkDownItem *item);
+/* sk-down-stages.c: carries out a plan; returns how many nodes are as they should be afterwards. */
 guint sk_down_carry_out (SkDown *self, SkFlowFolder *folder, GPtrArray *plan);
-/* Iterates the down thread's context until nothing is outstanding. */
-void sk_down_wait (SkDown *self);
-/* The same until *@left, which completions count down, is 0. */
+/* Iterates the down thread's context until *@left, which completions count down, is 0. */
 void sk_down_wait_for (SkDown *self, const guint *left);
-/* Runs @run on the disk pool, waits through sk_down_wait. */
+/* Runs @run on @pool and waits for it. */
+void sk_down_run (SkDown *self, SkPool *pool, SkFunc run, gpointer data);
+/* Runs @run on @pool, then @done on the down thread, while that waits for whatever it be. */
 void sk_down_spawn (SkDown *self, SkPool *pool, SkFunc run, SkFunc done, gpointer data, GDestroyNotify free_data);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Carrying out a plan in an order that never takes away before it has given: directories, moves, files, links and metadata, removals, then
- * what takes the place of a removed directory, and last the modes of directories. Each step: change, barrier, base (A12). */
+/* What a step of a plan does to the disk, item by item, and how it is noted: change, barrier, base (A12). */
 #include "sk-down-private.h"
 
 #include <string.h>
@@ -14,7 +13,7 @@ typedef struct
   SkFlowFolder *folder;
   GPtrArray *items;              /* SkDownItem */
   GPtrArray *dirs;               /* opened for this step, see sk-down-dirs.c; may be NULL */
-  gboolean lost;                 /* it could not be made durable */
+  GError *lost;                  /* why it could not be made durable */
   guint done;
   guint *left;                   /* jobs of its part that have not ended */
 } Step;
@@ -238,7 +237,7 @@ commit_items (SkSession *session, gpointer data, GError **error)
       SkBase base;
       gboolean stale;
 
-      if (!item->placed || (step->lost && item->node->target.kind != SK_KIND_FILE))
+      if (!item->placed || (step->lost != NULL && item->node->target.kind != SK_KIND_FILE))
         continue;
       if (item->move_node != NULL)
         {
@@ -249,13 +248,22 @@ commit_items (SkSession *session, gpointer data, GError **error)
             return FALSE;
         }
       base_of (step->folder, item, &base);
-      if (step->lost)
+      if (step->lost != NULL)
         forget (&base);
       if (!sk_tree_done (session->tree, item->node->row, item->node->generation, &base, &stale, error))
         return FALSE;
       step->done++;
     }
-  return step->lost || sk_down_dirs_note_shut (step->down, step->dirs, error);
+  return step->lost != NULL || sk_down_dirs_note_shut (step->down, step->dirs, error);
+}
+
+/* disk pool */
+static void
+run_barrier (gpointer data)
+{
+  Step *step = data;
+
+  (void) sk_root_barrier (step->folder->root, &step->lost);
 }
 
 /* After a sync that failed the bytes may be lost, although they can be read until the machine stops, and although the next sync succeeds. So
@@ -263,14 +271,13 @@ commit_items (SkSession *session, gpointer data, GError **error)
 static gboolean
 commit_step (SkDown *self, Step *step, GError **error)
 {
-  g_autoptr(GError) lost = NULL;
-
-  step->lost = !sk_root_barrier (step->folder->root, &lost);
-  if (!step->lost)
-    return sk_session_transact (self->session, commit_items, step, error);
+  /* What is being fetched gets on meanwhile. */
+  sk_down_run (self, self->session->disk, run_barrier, step);
+  if (step->lost == NULL)
+    return sk_session_transact_turning (self->session, commit_items, step, self->jobs, error);
   if (!sk_test_mistake ("trust-failed-sync") && !sk_session_transact (self->session, commit_items, step, NULL))
     g_atomic_int_set (&self->session->doubts_writes, 1);
-  g_propagate_error (error, g_steal_pointer (&lost));
+  g_propagate_error (error, g_steal_pointer (&step->lost));
   return FALSE;
 }
 
@@ -309,8 +316,8 @@ tell (SkDown *self, SkDownItem *item)
     sk_activity_pass_add (self->pass, node->base.kind == SK_KIND_NONE ? SK_DID_RECEIVE : SK_DID_REPLACE, node, item->path);
 }
 
-static void
-report_failure (SkDown *self, SkFlowFolder *folder, SkDownItem *item)
+void
+sk_down_report_failure (SkDown *self, SkFlowFolder *folder, SkDownItem *item)
 {
   g_autofree char *key = g_strdup_printf ("apply:%" G_GINT64_FORMAT ":%s", folder->row, item->path);
   g_autofree char *shown = sk_path_display (item->path);
@@ -364,7 +371,7 @@ note_items (SkDown *self, SkFlowFolder *folder, GPtrArray *items, GPtrArray *dir
           count_placed (self, items->pdata[i]);
           tell (self, items->pdata[i]);
         }
-      report_failure (self, folder, items->pdata[i]);
+      sk_down_report_failure (self, folder, items->pdata[i]);
     }
   sk_session_touch_report (self->session);
   return step.done;
@@ -385,9 +392,8 @@ end_step (SkDown *self)
   sk_up_step_done (self->session->up);
 }
 
-/* @items in this order, in one job. */
-static guint
-run_in_order (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
+guint
+sk_down_run_in_order (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
 {
   Step step = { .down = self, .folder = folder, .items = items };
   g_autoptr(GPtrArray) dirs = NULL;
@@ -396,8 +402,7 @@ run_in_order (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
   if (items->len == 0)
     return 0;
   dirs = begin_step (self, folder, items);
-  sk_down_spawn (self, self->session->disk, run_step, NULL, &step, NULL);
-  sk_down_wait (self);
+  sk_down_run (self, self->session->disk, run_step, &step);
   sk_down_dirs_shut (self, folder, dirs);
   done = note_items (self, folder, items, dirs);
   end_step (self);
@@ -429,9 +434,8 @@ part_of (GPtrArray *items, guint at, guint len)
   return part;
 }
 
-/* @items in any order, spread over the disk pool. What is placed is noted in parts, while the pool goes on with the next one. */
-static guint
-run_spread (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
+guint
+sk_down_run_spread (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
 {
   const guint slice = SK_DOWN_COMMIT / 8;
   const guint n_parts = (items->len + SK_DOWN_COMMIT - 1) / SK_DOWN_COMMIT;
@@ -461,189 +465,5 @@ run_spread (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
       done += note_items (self, folder, placed, is_last ? dirs : NULL);
     }
   end_step (self);
-  return done;
-}
-
-static gboolean
-has_room (SkFlowFolder *folder, SkDownItem *item, gint64 *room)
-{
-  if ((gint64) item->entry->size <= *room)
-    {
-      *room -= (gint64) item->entry->size;
-      return TRUE;
-    }
-  g_set_error (&item->error, SK_ERROR, SK_ERROR_NO_SPACE, "there is no room for its %" G_GUINT64_FORMAT " bytes in “%s”; free some space, the rest goes on",
-               item->entry->size, folder->path);
-  return FALSE;
-}
-
-/* Takes out of @items what cannot be placed: for that nothing is fetched. */
-static void
-leave_out_hopeless (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
-{
-  guint kept = 0;
-
-  sk_down_dirs_check (self, folder, items);
-  for (guint i = 0; i < items->len; i++)
-    {
-      SkDownItem *item = items->pdata[i];
-
-      if (item->error != NULL)
-        report_failure (self, folder, item);
-      else
-        items->pdata[kept++] = item;
-    }
-  g_ptr_array_set_size (items, (int) kept);
-}
-
-static guint
-write_group (SkDown *self, SkFlowFolder *folder, GPtrArray *group)
-{
-  guint done;
-
-  leave_out_hopeless (self, folder, group);
-  sk_down_fetch_small (self, folder, group);
-  done = run_spread (self, folder, group);
-  for (guint i = 0; i < group->len; i++)
-    g_clear_pointer (&((SkDownItem *) group->pdata[i])->data, g_ptr_array_unref);
-  g_ptr_array_set_size (group, 0);
-  return done;
-}
-
-static guint
-write_large (SkDown *self, SkFlowFolder *folder, SkDownItem *item)
-{
-  g_autoptr(GPtrArray) one = g_ptr_array_new ();
-
-  g_ptr_array_add (one, item);
-  leave_out_hopeless (self, folder, one);
-  if (one->len > 0)
-    sk_down_fetch_large (self, folder, item);
-  return run_in_order (self, folder, one);
-}
-
-/* Files, small ones in groups through memory, large ones one by one through partial files. */
-static guint
-write_files (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
-{
-  guint done = 0;
-  gint64 room = sk_root_space (folder->root);
-  g_autoptr(GPtrArray) group = g_ptr_array_new ();
-  guint64 bytes = 0;
-
-  for (guint i = 0; i <= items->len; i++)
-    {
-      SkDownItem *item = i < items->len ? items->pdata[i] : NULL;
-      gboolean is_large = item != NULL && item->entry->size > SK_DOWN_SMALL;
-
-      if (group->len > 0 && (item == NULL || bytes >= SK_DOWN_GROUP_BYTES || group->len >= SK_DOWN_COMMIT))
-        {
-          done += write_group (self, folder, group);
-          bytes = 0;
-        }
-      if (item == NULL || g_cancellable_is_cancelled (self->cancellable))
-        break;
-      if (g_hash_table_contains (self->not_placed, &item->node->row))
-        continue;
-      if (!has_room (folder, item, &room))
-        {
-          report_failure (self, folder, item);
-          continue;
-        }
-      if (is_large)
-        {
-          done += write_large (self, folder, item);
-          continue;
-        }
-      bytes += item->entry->size;
-      g_ptr_array_add (group, item);
-    }
-  return done;
-}
-
-static int
-by_path (gconstpointer a, gconstpointer b)
-{
-  return strcmp ((*(SkDownItem *const *) a)->path, (*(SkDownItem *const *) b)->path);
-}
-
-static int
-by_path_backwards (gconstpointer a, gconstpointer b)
-{
-  return by_path (b, a);
-}
-
-/* Small ones before large ones; small ones in the order of the log, which is that of the packs, so that a pack is read once. */
-static int
-by_size (gconstpointer a, gconstpointer b)
-{
-  const SkNode *x = (*(SkDownItem *const *) a)->node, *y = (*(SkDownItem *const *) b)->node;
-  guint64 i = MAX (x->target.size, SK_DOWN_SMALL), k = MAX (y->target.size, SK_DOWN_SMALL);
-
-  if (i != k)
-    return i < k ? -1 : 1;
-  return x->row < y->row ? -1 : x->row > y->row;
-}
-
-typedef struct
-{
-  GPtrArray *dirs, *moves, *files, *links, *removals, *late_files, *late_links, *dir_modes, *untouched;
-} Stages;
-
-static void
-sort_out (GPtrArray *plan, Stages *stages)
-{
-  for (guint i = 0; i < plan->len; i++)
-    {
-      SkDownItem *item = plan->pdata[i];
-      gboolean replaces_dir = item->action == SK_APPLY_REPLACE_KIND && item->node->base.kind == SK_KIND_DIR;
-
-      if (item->action == SK_APPLY_NOTHING)
-        g_ptr_array_add (stages->untouched, item);
-      else if (item->node->target.kind == SK_KIND_NONE)
-        g_ptr_array_add (stages->removals, item);
-      else if (item->action == SK_APPLY_META)
-        g_ptr_array_add (item->node->target.kind == SK_KIND_DIR ? stages->dir_modes : stages->links, item);
-      else if (item->move_from != NULL)
-        g_ptr_array_add (stages->moves, item);
-      else if (item->node->target.kind == SK_KIND_DIR)
-        g_ptr_array_add (stages->dirs, item);
-      else if (item->node->target.kind == SK_KIND_SYMLINK)
-        g_ptr_array_add (replaces_dir ? stages->late_links : stages->links, item);
-      else
-        g_ptr_array_add (replaces_dir ? stages->late_files : stages->files, item);
-    }
-}
-
-guint
-sk_down_carry_out (SkDown *self, SkFlowFolder *folder, GPtrArray *plan)
-{
-  Stages stages;
-  guint done = 0;
-  GPtrArray **each[] = { &stages.dirs, &stages.moves, &stages.files, &stages.links, &stages.removals, &stages.late_files, &stages.late_links,
-                         &stages.dir_modes, &stages.untouched };
-
-  for (guint i = 0; i < G_N_ELEMENTS (each); i++)
-    *each[i] = g_ptr_array_new ();
-  sort_out (plan, &stages);
-  for (guint i = 0; i < plan->len; i++)
-    if (((SkDownItem *) plan->pdata[i])->node->base.kind == SK_KIND_DIR)
-      g_hash_table_insert (self->planned_dirs, &((SkDownItem *) plan->pdata[i])->node->row, plan->pdata[i]);
-  g_ptr_array_sort (stages.dirs, by_path);
-  g_ptr_array_sort (stages.removals, by_path_backwards);
-  /* A directory that is shut leaves no way to those in it. */
-  g_ptr_array_sort (stages.dir_modes, by_path_backwards);
-  g_ptr_array_sort (stages.files, by_size);
-  done += run_in_order (self, folder, stages.dirs);
-  done += run_spread (self, folder, stages.moves);
-  done += write_files (self, folder, stages.files);
-  done += run_spread (self, folder, stages.links);
-  done += run_in_order (self, folder, stages.removals);
-  done += write_files (self, folder, stages.late_files);
-  done += run_in_order (self, folder, stages.late_links);
-  done += run_in_order (self, folder, stages.dir_modes);
-  g_hash_table_remove_all (self->planned_dirs);
-  for (guint i = 0; i < G_N_ELEMENTS (each); i++)
-    g_ptr_array_unref (*each[i]);
   return done;
 }

@@ -45,55 +45,39 @@ sk_down_wait_for (SkDown *self, const guint *left)
 }
 
 void
-sk_down_wait (SkDown *self)
+sk_down_spawn (SkDown *self, SkPool *pool, SkFunc run, SkFunc done, gpointer data, GDestroyNotify free_data)
 {
-  sk_down_wait_for (self, &self->outstanding);
+  sk_pool_push (pool, run, done, data, free_data, NULL, self->jobs);
 }
 
 typedef struct
 {
-  SkDown *down;
-  SkFunc run, done;
+  SkFunc run;
   gpointer data;
-  GDestroyNotify free_data;
-} Spawned;
+  guint left;
+} Awaited;
 
 static void
-spawned_run (gpointer data)
+awaited_run (gpointer data)
 {
-  Spawned *spawned = data;
+  Awaited *awaited = data;
 
-  spawned->run (spawned->data);
+  awaited->run (awaited->data);
 }
 
 static void
-spawned_done (gpointer data)
+awaited_done (gpointer data)
 {
-  Spawned *spawned = data;
-
-  spawned->down->outstanding--;
-  if (spawned->done != NULL)
-    spawned->done (spawned->data);
-}
-
-static void
-spawned_free (gpointer data)
-{
-  Spawned *spawned = data;
-
-  if (spawned->free_data != NULL)
-    spawned->free_data (spawned->data);
-  g_free (spawned);
+  ((Awaited *) data)->left = 0;
 }
 
 void
-sk_down_spawn (SkDown *self, SkPool *pool, SkFunc run, SkFunc done, gpointer data, GDestroyNotify free_data)
+sk_down_run (SkDown *self, SkPool *pool, SkFunc run, gpointer data)
 {
-  Spawned *spawned = g_new0 (Spawned, 1);
+  Awaited awaited = { .run = run, .data = data, .left = 1 };
 
-  *spawned = (Spawned) { .down = self, .run = run, .done = done, .data = data, .free_data = free_data };
-  self->outstanding++;
-  sk_pool_push (pool, spawned_run, spawned_done, spawned, spawned_free, NULL, self->jobs);
+  sk_pool_push (pool, awaited_run, awaited_done, &awaited, NULL, NULL, self->jobs);
+  sk_down_wait_for (self, &awaited.left);
 }
 
 /* --- pulling --- */

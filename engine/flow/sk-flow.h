@@ -137,6 +137,8 @@ typedef gboolean (*SkIndexFunc) (SkSession *session, gpointer data, GError **err
 gboolean sk_session_index (SkSession *self, SkIndexFunc func, gpointer data, GError **error);
 /* The same inside one transaction; the tree is flushed before the commit. */
 gboolean sk_session_transact (SkSession *self, SkIndexFunc func, gpointer data, GError **error);
+/* The same for the thread that turns @context: what comes home there is dealt with while it waits. */
+gboolean sk_session_transact_turning (SkSession *self, SkIndexFunc func, gpointer data, GMainContext *context, GError **error);
 SkCompressor *sk_session_take_compressor (SkSession *self);
 void sk_session_give_compressor (SkSession *self, SkCompressor *z);
 /* A flow has nothing more to do: after large work the memory for it goes back. Any thread. */

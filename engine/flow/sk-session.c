@@ -18,6 +18,8 @@ typedef struct
   gboolean in_transaction;
   gboolean ok;
   GError *error;
+  GMainContext *turning;         /* that of the caller, which turns it meanwhile; NULL: it sleeps */
+  int ended;                     /* atomic */
 } IndexCall;
 
 static void
@@ -41,17 +43,23 @@ run_index_call (gpointer data)
 }
 
 static gboolean
+index_answer (const IndexCall *call, GError **error)
+{
+  if (call->ok)
+    return TRUE;
+  if (call->error == NULL)
+    return sk_fail (error, SK_ERROR_FAILED, "the database gave no answer");
+  g_propagate_error (error, call->error);
+  return FALSE;
+}
+
+static gboolean
 index_call (SkSession *self, SkIndexFunc func, gpointer data, gboolean in_transaction, GError **error)
 {
   IndexCall call = { .session = self, .func = func, .data = data, .in_transaction = in_transaction };
 
   sk_worker_call (self->index_worker, run_index_call, &call);
-  if (call.ok)
-    return TRUE;
-  if (call.error == NULL)
-    return sk_fail (error, SK_ERROR_FAILED, "the database gave no answer");
-  g_propagate_error (error, call.error);
-  return FALSE;
+  return index_answer (&call, error);
 }
 
 gboolean
@@ -64,6 +72,28 @@ gboolean
 sk_session_transact (SkSession *self, SkIndexFunc func, gpointer data, GError **error)
 {
   return index_call (self, func, data, TRUE, error);
+}
+
+static void
+run_turning_call (gpointer data)
+{
+  IndexCall *call = data;
+  g_autoptr(GMainContext) context = g_main_context_ref (call->turning);
+
+  run_index_call (call);
+  g_atomic_int_set (&call->ended, 1);            /* from here on @call may be gone */
+  g_main_context_wakeup (context);
+}
+
+gboolean
+sk_session_transact_turning (SkSession *self, SkIndexFunc func, gpointer data, GMainContext *context, GError **error)
+{
+  IndexCall call = { .session = self, .func = func, .data = data, .in_transaction = TRUE, .turning = context };
+
+  sk_worker_push (self->index_worker, run_turning_call, &call, NULL);
+  while (!g_atomic_int_get (&call.ended))
+    g_main_context_iteration (context, TRUE);
+  return index_answer (&call, error);
 }
 
 SkCompressor *
