@@ -102,6 +102,7 @@ static const SkaCommand commands[] = {
     "mode=both|send|receive   which way changes go on this device\n"
     "storages=A,B|all|none    where its content is kept\n"
     "trash-days=1..3650       how long what was removed is kept\n"
+    "xattrs=on|off            sync extended attributes (user.*) too\n"
     "name=NAME                a new name, on every device",
     "skerryctl folder set Photos storages=nas,disk" },
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <stdlib.h>
 
+#include "sk-attributes.h"
 #include "sk-command.h"
 #include "sk-known-root.h"
 #include "sk-options.h"
@@ -317,14 +318,26 @@ set_mode (SkSession *session, gpointer data, GError **error)
   return sk_index_folder_set_mode (session->index, call->row->row, call->mode, error);
 }
 
-typedef struct { SkFolderRow *row; const char *days; } TrashCall;
+typedef struct { SkFolderRow *row; const char *key, *value; } OptionCall;
 
 static gboolean
-set_trash_days (SkSession *session, gpointer data, GError **error)
+set_option (SkSession *session, gpointer data, GError **error)
 {
-  TrashCall *call = data;
+  OptionCall *call = data;
 
-  return sk_option_set (session, SK_SETTING_FOLDER, &call->row->id, "trash-days", call->days, error);
+  return sk_option_set (session, SK_SETTING_FOLDER, &call->row->id, call->key, call->value, error);
+}
+
+/* What lies in the folder is read again, now that everybody knows of the setting. A disk that has no attributes is told of. */
+static gboolean
+take_attributes (SkCommand *self, SkFolderRow *row, GPtrArray *notes, GError **error)
+{
+  g_autoptr(SkConfig) config = sk_session_config (self->session);
+  SkFlowFolder *folder = sk_config_folder (config, row->row);
+
+  if (folder != NULL && folder->root != NULL && !sk_root_abilities (folder->root)->xattr)
+    g_ptr_array_add (notes, g_strdup_printf ("the disk of “%s” cannot hold extended attributes: those of other devices stay as they are", row->name));
+  return sk_attributes_begin (self->session, row->row, error);
 }
 
 GVariant *
@@ -337,6 +350,7 @@ sk_cmd_folder_set (SkCommand *self, GError **error)
   g_autoptr(GPtrArray) changed = g_ptr_array_new_with_free_func (g_free);
   GVariantIter iter;
   const char *key, *value;
+  gboolean look_again = FALSE;
 
   if (row == NULL)
     return NULL;
@@ -369,12 +383,13 @@ sk_cmd_folder_set (SkCommand *self, GError **error)
           def->lamport = sk_report_next_lamport (self->session);
           g_ptr_array_add (records, sk_record_new_folder (def));
         }
-      else if (g_str_equal (key, "trash-days"))
+      else if (g_str_equal (key, "trash-days") || g_str_equal (key, "xattrs"))
         {
-          TrashCall call = { .row = row, .days = normal };
+          OptionCall call = { .row = row, .key = key, .value = normal };
 
-          if (!sk_session_transact (self->session, set_trash_days, &call, error))
+          if (!sk_session_transact (self->session, set_option, &call, error))
             return NULL;
+          look_again |= g_str_equal (key, "xattrs") && g_str_equal (normal, "on");
         }
       else
         {
@@ -383,9 +398,12 @@ sk_cmd_folder_set (SkCommand *self, GError **error)
         }
       g_variant_builder_add (&now, "{ss}", key, normal);
     }
-  if ((records->len > 0 && !sk_command_append (self, records, NULL, NULL, error)) || !sk_command_reload (self, error))
+  if ((records->len > 0 && !sk_command_append (self, records, NULL, NULL, error)) || !sk_command_reload (self, error)
+      || (look_again && !take_attributes (self, row, changed, error)))
     return NULL;
   sk_up_publish (self->session->up);
+  if (self->session->watch)
+    sk_up_note (self->session->up, row->row, "", TRUE, FALSE);
   g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
   g_variant_builder_add (&builder, "{sv}", "settings", g_variant_builder_end (&now));
   g_variant_builder_add (&builder, "{sv}", "changed", g_variant_new_strv ((const char *const *) changed->pdata, changed->len));

@@ -86,6 +86,7 @@ typedef struct
 {
   GPtrArray *storages, *folders, *members;
   GArray *tunings;               /* Tuning: of each storage */
+  GArray *xattrs;                /* gboolean: of each folder */
 } Rows;
 
 static gboolean
@@ -97,6 +98,7 @@ read_rows (SkSession *session, gpointer data, GError **error)
   rows->folders = sk_index_folders (session->index);
   rows->members = sk_index_members (session->index, error);
   rows->tunings = g_array_new (FALSE, FALSE, sizeof (Tuning));
+  rows->xattrs = g_array_new (FALSE, FALSE, sizeof (gboolean));
   for (guint i = 0; i < rows->storages->len; i++)
     {
       const SkId *id = &((SkStorageRow *) rows->storages->pdata[i])->id;
@@ -105,6 +107,13 @@ read_rows (SkSession *session, gpointer data, GError **error)
                         .verify = g_strcmp0 (verify, "on") == 0 };
 
       g_array_append_val (rows->tunings, tuning);
+    }
+  for (guint i = 0; i < rows->folders->len; i++)
+    {
+      g_autofree char *xattrs = sk_option_get (session, SK_SETTING_FOLDER, &((SkFolderRow *) rows->folders->pdata[i])->id, "xattrs");
+      gboolean on = g_strcmp0 (xattrs, "on") == 0;
+
+      g_array_append_val (rows->xattrs, on);
     }
   return rows->members != NULL;
 }
@@ -116,6 +125,7 @@ rows_clear (Rows *rows)
   g_clear_pointer (&rows->folders, g_ptr_array_unref);
   g_clear_pointer (&rows->members, g_ptr_array_unref);
   g_clear_pointer (&rows->tunings, g_array_unref);
+  g_clear_pointer (&rows->xattrs, g_array_unref);
 }
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Rows, rows_clear)
@@ -180,7 +190,7 @@ placement (SkConfig *config, const SkFolderRow *row)
 }
 
 static void
-add_folders (SkSession *session, SkConfig *config, SkConfig *old, GPtrArray *rows)
+add_folders (SkSession *session, SkConfig *config, SkConfig *old, GPtrArray *rows, const GArray *xattrs)
 {
   for (guint i = 0; i < rows->len; i++)
     {
@@ -196,6 +206,7 @@ add_folders (SkSession *session, SkConfig *config, SkConfig *old, GPtrArray *row
       folder->path = g_strdup (row->path);
       folder->mode = row->mode;
       folder->only = g_strdupv (row->only);
+      folder->xattrs = g_array_index (xattrs, gboolean, i);
       folder->storages = placement (config, row);
       folder->root = sk_known_root (session, row, old != NULL ? sk_config_folder (old, row->row) : NULL, &folder->why);
       g_ptr_array_add (config->folders, folder);
@@ -259,7 +270,7 @@ reload (SkSession *self, GError **error)
   read_members (members, rows.members);
   config = config_new (old->keys, members);
   add_storages (self, config, old, rows.storages, rows.tunings);
-  add_folders (self, config, old, rows.folders);
+  add_folders (self, config, old, rows.folders, rows.xattrs);
   tell_roots (self, config);
   sk_known_root_release (self, config);
   g_mutex_lock (&self->lock);

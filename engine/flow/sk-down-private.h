@@ -42,6 +42,8 @@ typedef struct _SkDownItem
   guint8 *have;                  /* per chunk: it is in place (or a zero run) */
   guint missing;                 /* chunks that are not there yet */
   SkStat out;
+  int left_out;                  /* errno: why not all extended attributes are on the disk; 0: they are */
+  SkHash xattrs_here;            /* then: of what is there instead (sk-attributes.h) */
   gboolean placed;
   GError *error;
 } SkDownItem;

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "sk-attributes.h"
 #include "sk-crash.h"
 #include "sk-rules.h"
 #include "sk-live.h"
@@ -311,6 +312,7 @@ apply_all (SkDown *self, const gint64 *folders, guint n)
       self->pass = sk_activity_pass_new (self->session, folder->row);
       apply_folder (self, folder);
       settle_what_is_over (self, folder);
+      sk_attributes_settle (self->session, folder);
       g_clear_pointer (&self->pass, sk_activity_pass_end);
     }
   if (sk_session_index (self->session, count_left, &left, NULL))

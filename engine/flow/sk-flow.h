@@ -37,6 +37,7 @@ typedef struct
   char *path;
   SkFolderMode mode;
   char **only;
+  gboolean xattrs;               /* those of the person are part of what is synced */
   SkRoot *root;                  /* NULL: unavailable, see @why */
   char *why;
   gboolean copied;               /* another root carries the marker of this folder, or this one's root that of another: nothing is taken as removed */

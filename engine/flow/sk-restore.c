@@ -13,6 +13,7 @@
 #include "sk-pack.h"
 #include "sk-split.h"
 #include "sk-target.h"
+#include "sk-xattr.h"
 
 #define GROUP_CHUNKS 256u                /* looked up at once */
 #define RANGE_GAP (64u << 10)            /* fetched along rather than asked for separately */
@@ -357,7 +358,9 @@ write_content (SkRestore *self, Lookup *lookup, int fd, const char *path, GError
   /* Runs of zeros are holes, also at the end. */
   if (ftruncate (fd, (off_t) entry->size) != 0)
     return fail_errno (error, errno, "written", path);
-  /* Modes and times are a courtesy of file systems that have them; who runs as another user is not made able to by a copy. */
+  /* Attributes, modes and times are a courtesy of file systems that have them; who runs as another user is not made able to by a copy. */
+  if (entry->xattrs != NULL)
+    (void) sk_xattr_write (fd, entry->xattrs);
   (void) fchmod (fd, entry->mode & 0777);
   (void) futimens (fd, times);
   return fsync (fd) == 0 || fail_errno (error, errno, "made durable", path);

@@ -46,6 +46,7 @@ static const Setting folder_settings[] = {
   { "storages", KIND_STORAGES, FALSE, 0, 0,
     "names of storages separated by commas, or all, or none" },
   { "trash-days", KIND_NUMBER, FALSE, 1, 3650, "a number from 1 to 3650" },
+  { "xattrs", KIND_SWITCH, FALSE, 0, 0, "on or off" },
   { "name", KIND_LABEL, FALSE, 1, SK_LABEL_MAX, "a name of 1 to 128 bytes" },
   { NULL, KIND_NUMBER, FALSE, 0, 0, NULL },
 };
@@ -60,6 +61,7 @@ static const SkSettingDefault folder_defaults[] = {
   { "mode", "both" },
   { "storages", "all" },
   { "trash-days", "30" },
+  { "xattrs", "off" },
   { NULL, NULL },
 };
 

@@ -27,10 +27,11 @@ look_for_version (SkSession *session, gpointer data, GError **error)
   return TRUE;
 }
 
-/* Reads @item as the way up would, which gives its content its hash. */
+/* Reads @item as the way up would, which gives its content its hash. *@xattrs: what it has of those, which a version may have or not. */
 static gboolean
-read_content (SkSession *session, SkRoot *root, const SkTrashItem *item, SkEntry *entry)
+read_content (SkSession *session, SkRoot *root, const SkTrashItem *item, SkEntry *entry, GBytes **xattrs)
 {
+  gboolean too_large;
   g_autofree char *path = sk_trash_item_path (item);
   g_autoptr(SkSplitter) splitter = sk_splitter_open (root, path, &item->stat, &session->gear, &session->id_key, NULL);
   g_autoptr(GArray) fresh = g_array_new (FALSE, TRUE, sizeof (SkSplitChunk));
@@ -49,7 +50,7 @@ read_content (SkSession *session, SkRoot *root, const SkTrashItem *item, SkEntry
       g_array_set_size (fresh, 0);
     }
   sk_entry_seal_content (entry);
-  return splitter != NULL;
+  return splitter != NULL && sk_splitter_xattrs (splitter, xattrs, &too_large, NULL);
 }
 
 /* After a restart its times alone tell that it was written to: those of a file that was removed right after it was written are the same. */
@@ -58,8 +59,15 @@ is_kept (SkSession *session, gint64 folder, const SkId *id, SkRoot *root, const 
 {
   g_autoptr(SkEntry) entry = sk_entry_new (id, item->path, SK_KIND_FILE);
   KnownCall call = { .folder = folder, .entry = entry };
+  g_autoptr(GBytes) xattrs = NULL;
 
-  return read_content (session, root, item, entry) && sk_session_index (session, look_for_version, &call, NULL) && call.known;
+  if (!read_content (session, root, item, entry, &xattrs) || !sk_session_index (session, look_for_version, &call, NULL))
+    return FALSE;
+  if (call.known || xattrs == NULL)
+    return call.known;
+  entry->xattrs = g_steal_pointer (&xattrs);
+  sk_entry_seal_content (entry);
+  return sk_session_index (session, look_for_version, &call, NULL) && call.known;
 }
 
 static void

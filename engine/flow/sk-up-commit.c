@@ -184,6 +184,8 @@ commit_batch (SkSession *session, gpointer data, GError **error)
       change.first_contact = folder->first_contact || (change.base_unsure && item->found->what == SK_FOUND_GONE);
       if (!sk_tree_local (session->tree, &change, &session->who.writer, seq, records, &commit->outcomes[i], error))
         return FALSE;
+      if ((commit->outcomes[i] == SK_TREE_WRITTEN || commit->outcomes[i] == SK_TREE_NOTHING) && !sk_up_attributes_note (session, item, error))
+        return FALSE;
       if (commit->outcomes[i] == SK_TREE_WITHHELD)
         note_withheld (session, item);
       else if (item->unkept && commit->outcomes[i] != SK_TREE_STALE)

@@ -2,6 +2,7 @@
 /* The way up, read top to bottom: sk-up.c (what to look at) -> sk-up-read.c (split, id, known?) -> sk-up-pack.c (compress, seal, put)
  * -> sk-up-commit.c (entries and log, then segments and heads). All state belongs to the up thread. */
 #pragma once
+#include "sk-attributes.h"
 #include "sk-budget.h"
 #include "sk-flow.h"
 #include "sk-live.h"
@@ -50,6 +51,10 @@ typedef struct
   gboolean suspect, holes;       /* after an unclean stop; zeros were read */
   gboolean written_here;         /* by the engine that was cut off, which did not come to note it */
   gboolean damaged;              /* by the unclean stop: fetched again, never published (A12) */
+  GBytes *xattrs;                /* as they are on the disk; NULL: none, or not read */
+  gboolean xattrs_read, xattrs_too_large;
+  gboolean mark_wanted;          /* the disk has others than @content says: @mark is kept with the base */
+  SkAttributesMark mark;
   gboolean cleared;              /* a replacement by zeros or noise that may be published (C17) */
   GError *error;
 } SkUpItem;
@@ -168,6 +173,14 @@ void sk_up_turn (SkUp *self);
 
 /* sk-up-read.c */
 void sk_up_read_more (SkUp *self);
+/* sk-up-attributes.c */
+/* Disk pool, after the last step of the splitter. */
+gboolean sk_up_attributes_read (SkUpItem *item);
+/* What goes into the content of those that were read to the end. */
+gboolean sk_up_attributes_settle (SkUp *self, GPtrArray *items, GError **error);
+/* Index thread. The first one before the content is sealed, the second one in the transaction that sets the base. */
+gboolean sk_up_attributes_of_moved (SkSession *session, SkUpItem *item, GError **error);
+gboolean sk_up_attributes_note (SkSession *session, const SkUpItem *item, GError **error);
 /* sk-up-pack.c */
 /* Takes over the fresh chunks of an item: those not held anywhere go into a pack. */
 gboolean sk_up_route (SkUp *self, GPtrArray *items, GError **error);

@@ -12,6 +12,7 @@ typedef struct
   SkUp *up;
   SkRoot *root;
   int generation;                /* of @up when it began */
+  gboolean xattrs;               /* are taken in */
   GPtrArray *items;              /* SkUpItem; owned by the up thread's tables, touched only by this job meanwhile */
 } ReadJob;
 
@@ -67,7 +68,7 @@ collect (SkUpItem *item)
 }
 
 static gboolean
-read_file (SkUpItem *item, SkSession *session, SkRoot *root)
+read_file (SkUpItem *item, SkSession *session, SkRoot *root, gboolean xattrs)
 {
   gboolean done = FALSE;
 
@@ -100,6 +101,8 @@ read_file (SkUpItem *item, SkSession *session, SkRoot *root)
   collect (item);
   if (done)
     {
+      if (xattrs && !sk_up_attributes_read (item))
+        return FALSE;
       g_clear_pointer (&item->splitter, sk_splitter_free);
       sk_entry_seal_content (item->content);
       item->read_done = TRUE;
@@ -108,12 +111,12 @@ read_file (SkUpItem *item, SkSession *session, SkRoot *root)
 }
 
 static void
-read_one (SkUpItem *item, SkSession *session, SkRoot *root)
+read_one (SkUpItem *item, SkSession *session, SkRoot *root, gboolean xattrs)
 {
   switch (item->found->stat.kind)
     {
     case SK_KIND_FILE:
-      (void) read_file (item, session, root);
+      (void) read_file (item, session, root, xattrs);
       break;
     case SK_KIND_SYMLINK:
       item->content = empty_content (item, SK_KIND_SYMLINK);
@@ -150,7 +153,7 @@ run_read (gpointer data)
 
       while (!item->read_done && item->error == NULL)
         {
-          read_one (item, job->up->session, job->root);
+          read_one (item, job->up->session, job->root, job->xattrs);
           sk_test_stage ("ingest");
           if (item->found->stat.size > SK_UP_SMALL)
             break;             /* one step of a large file per job */
@@ -176,6 +179,8 @@ load_moved (SkSession *session, gpointer data, GError **error)
       if (item->content->chunks == NULL)
         return FALSE;
       item->content->size = item->found->stat.size;
+      if (!sk_up_attributes_of_moved (session, item, error))
+        return FALSE;
       sk_entry_seal_content (item->content);
     }
   return TRUE;
@@ -215,7 +220,8 @@ read_done (gpointer data)
       any_moved |= item->moved;
       g_ptr_array_add (good, item);
     }
-  if ((any_moved && !sk_session_index (self->session, load_moved, good, &error)) || !sk_crash_sort_out (self, good, &error)
+  if ((any_moved && !sk_session_index (self->session, load_moved, good, &error)) || !sk_up_attributes_settle (self, good, &error)
+      || !sk_crash_sort_out (self, good, &error)
       || !sk_up_route (self, good, &error))
     for (guint i = 0; i < good->len; i++)
       {
@@ -240,6 +246,7 @@ push_job (SkUp *self, SkUpFolder *folder, GPtrArray *items)
 
   job->up = self;
   job->root = sk_root_ref (folder->flow->root);
+  job->xattrs = folder->flow->xattrs && sk_root_abilities (job->root)->xattr;
   job->items = items;
   job->generation = self->generation;
   for (guint i = 0; i < items->len; i++)

@@ -15,6 +15,7 @@ item_free (gpointer data)
   sk_live_queue (self->up->session->live, self->folder->row, -1, -(gint64) self->queued);
   sk_found_free (self->found);
   sk_entry_free (self->content);
+  g_clear_pointer (&self->xattrs, g_bytes_unref);
   g_clear_pointer (&self->splitter, sk_splitter_free);
   g_array_unref (self->fresh);
   g_clear_error (&self->error);

@@ -458,6 +458,25 @@ sk_index_content_chunks (SkIndex *self, gint64 content, GError **error)
   return items != NULL ? resolve_chunk_list (self, items, size, error) : NULL;
 }
 
+gboolean
+sk_index_content_xattrs (SkIndex *self, gint64 content, GBytes **out, GError **error)
+{
+  g_autoptr(SkStatement) statement = NULL;
+  SkStep step;
+
+  *out = NULL;
+  if (content == 0)
+    return TRUE;
+  statement = sk_sql (self, SK_SQL_CONTENT_XATTRS, error);
+  if (statement == NULL)
+    return FALSE;
+  sk_bind_int (statement, 1, content);
+  step = sk_step (self, statement, error);
+  if (step == SK_STEP_ROW)
+    *out = sk_col_bytes (statement, 0);
+  return step != SK_STEP_ERROR;
+}
+
 /* --- where a chunk lies in a file of this disk --- */
 
 /* The chunks of the content that was asked for last, ascending by row: a planner asks for many chunks of one file. */

@@ -49,6 +49,39 @@ sk_index_get (SkIndex *self, const char *key)
 }
 
 gboolean
+sk_index_unset (SkIndex *self, const char *key, GError **error)
+{
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_SETTING_UNSET, error);
+
+  if (statement == NULL)
+    return FALSE;
+  sk_bind_text (statement, 1, key);
+  return sk_run (self, statement, error);
+}
+
+GPtrArray *
+sk_index_keys (SkIndex *self, const char *prefix, const char *after, guint limit, GError **error)
+{
+  g_autoptr(SkStatement) statement = sk_sql (self, SK_SQL_SETTING_KEYS, error);
+  g_autoptr(GPtrArray) keys = g_ptr_array_new_with_free_func (g_free);
+  g_autofree char *end = g_strconcat (prefix, "\xff", NULL);
+  SkStep step;
+
+  if (statement == NULL)
+    return NULL;
+  sk_bind_text (statement, 1, after != NULL ? after : prefix);
+  sk_bind_text (statement, 2, end);
+  sk_bind_int (statement, 3, limit);
+  while ((step = sk_step (self, statement, error)) == SK_STEP_ROW)
+    {
+      g_autoptr(GBytes) key = sk_col_bytes (statement, 0);
+
+      g_ptr_array_add (keys, g_strndup (g_bytes_get_data (key, NULL), g_bytes_get_size (key)));
+    }
+  return step == SK_STEP_DONE ? g_steal_pointer (&keys) : NULL;
+}
+
+gboolean
 sk_index_set_u64 (SkIndex *self, const char *key, guint64 value, GError **error)
 {
   guint64 bytes = GUINT64_TO_LE (value);

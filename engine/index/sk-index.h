@@ -33,6 +33,9 @@ GPtrArray *sk_index_plans (SkIndex *self);
 /* --- settings: small values by name --- */
 gboolean sk_index_set (SkIndex *self, const char *key, const void *data, gsize len, GError **error);
 GBytes *sk_index_get (SkIndex *self, const char *key);                 /* NULL when absent */
+gboolean sk_index_unset (SkIndex *self, const char *key, GError **error);
+/* Up to @limit keys that begin with @prefix, ascending, after @after (NULL: from the first). (transfer full), char* */
+GPtrArray *sk_index_keys (SkIndex *self, const char *prefix, const char *after, guint limit, GError **error);
 gboolean sk_index_set_u64 (SkIndex *self, const char *key, guint64 value, GError **error);
 guint64 sk_index_get_u64 (SkIndex *self, const char *key, guint64 fallback);
 
@@ -199,6 +202,8 @@ gint64 sk_index_version_with_content (SkIndex *self, gint64 node, const SkHash *
 /* --- contents and chunks --- */
 gint64 sk_index_content_row (SkIndex *self, const SkHash *content);        /* 0 when unknown */
 GArray *sk_index_content_chunks (SkIndex *self, gint64 content, GError **error);   /* of SkChunkRef */
+/* *@out: NULL when the content has none, or is 0. */
+gboolean sk_index_content_xattrs (SkIndex *self, gint64 content, GBytes **out, GError **error);
 /* held[i] = an uncondemned pack in one of @storages (rows) holds ids[i] (A3, A4). */
 gboolean sk_index_chunks_held (SkIndex *self, const SkHash *ids, guint n, const gint64 *storages, guint n_storages, gboolean *held, GError **error);
 typedef struct { gint64 storage; SkHash pack; SkId epoch; SkPackRow row; guint64 pack_size; gboolean condemned; } SkChunkPlace;

@@ -229,6 +229,8 @@ sk_root_space (SkRoot *self)
 
   if (fstatvfs (self->fd, &fs) != 0)
     return 0;
+  if (fs.f_blocks == 0)
+    return G_MAXINT64;           /* it does not count: what a write says is all there is to know */
   total = (gint64) MIN ((guint64) fs.f_blocks, (guint64) (G_MAXINT64 / MAX (fs.f_frsize, 1)))
           * (gint64) fs.f_frsize;
   available = (gint64) MIN ((guint64) fs.f_bavail, (guint64) (G_MAXINT64 / MAX (fs.f_frsize, 1)))

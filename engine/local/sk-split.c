@@ -11,6 +11,7 @@
 
 #include "sk-path.h"
 #include "sk-read-private.h"
+#include "sk-xattr.h"
 
 /* Bytes read into one buffer: at least this, and four average chunks. */
 #define BUFFER_MIN (G_GUINT64_CONSTANT (4) << 20)
@@ -114,6 +115,22 @@ sk_splitter_open (SkRoot *root, const char *path, const SkStat *expected, const 
       sk_chunker_init (&self->chunker, gear, self->sizes);
     }
   return g_steal_pointer (&self);
+}
+
+gboolean
+sk_splitter_xattrs (SkSplitter *self, GBytes **out, gboolean *too_large, GError **error)
+{
+  int errnum;
+  g_autoptr(GBytes) value = sk_xattr_read (self->fd, &errnum);
+
+  *out = NULL;
+  *too_large = errnum == E2BIG;
+  if (errnum != 0 && errnum != E2BIG)
+    return sk_fail_errno (error, errnum, "read the extended attributes of", self->path);
+  if (!check_stat (self, error))
+    return FALSE;
+  *out = g_steal_pointer (&value);
+  return TRUE;
 }
 
 void

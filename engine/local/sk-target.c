@@ -186,12 +186,15 @@ fill_times (gint64 mtime, struct timespec times[2])
                                 .tv_nsec = rest < 0 ? rest + NANOS : rest };
 }
 
-static int
-write_xattrs (SkRoot *root, int fd, GBytes *xattrs)
+static void
+write_xattrs (SkRoot *root, int fd, const SkMeta *meta)
 {
-  if (xattrs == NULL || !sk_root_abilities (root)->xattr)
-    return 0;
-  return sk_xattr_write (fd, xattrs);
+  int errnum = 0;
+
+  if (meta->xattrs != NULL)
+    errnum = sk_root_abilities (root)->xattr ? sk_xattr_write (fd, meta->xattrs) : EOPNOTSUPP;
+  if (meta->left_out != NULL)
+    *meta->left_out = errnum;
 }
 
 /* On a new file, after its last byte: writing clears the set-id bits and moves the mtime. */
@@ -199,10 +202,8 @@ static int
 dress (SkRoot *root, int fd, const SkMeta *meta)
 {
   struct timespec times[2];
-  int errnum = write_xattrs (root, fd, meta->xattrs);
 
-  if (errnum != 0)
-    return errnum;
+  write_xattrs (root, fd, meta);
   if (fchmod (fd, meta->mode & 07777) != 0 && sk_root_abilities (root)->modes)
     return errno;
   fill_times (meta->mtime, times);
@@ -212,15 +213,18 @@ dress (SkRoot *root, int fd, const SkMeta *meta)
 /* Extended attributes of the file behind @path, which may forbid its owner to write. Returns 0 or
  * an errno. */
 static int
-write_xattrs_in_place (SkRoot *root, const char *path, guint32 mode, GBytes *xattrs)
+write_xattrs_in_place (SkRoot *root, const char *path, guint32 mode, const SkMeta *meta)
 {
   g_auto(Fd) file = { -1 };
-  int errnum;
+  int errnum = 0;
 
   if ((mode & 0600) != 0600 && chmod (path, mode | 0600) != 0)
     return errno;
   file.fd = open (path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  errnum = file.fd < 0 ? errno : write_xattrs (root, file.fd, xattrs);
+  if (file.fd < 0)
+    errnum = errno;
+  else
+    write_xattrs (root, file.fd, meta);
   if ((mode & 0600) != 0600 && chmod (path, mode) != 0 && errnum == 0)
     errnum = errno;
   return errnum;
@@ -254,8 +258,8 @@ dress_in_place (SkRoot *root, const SkSpot *spot, const SkStat *now, const SkMet
     return utimensat (spot->dir, spot->name, times, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : errno;
 
   g_snprintf (path, sizeof path, "/proc/self/fd/%d", handle.fd);
-  if (now->kind == SK_KIND_FILE && meta->xattrs != NULL && sk_root_abilities (root)->xattr)
-    errnum = write_xattrs_in_place (root, path, now->mode, meta->xattrs);
+  if (now->kind == SK_KIND_FILE && meta->xattrs != NULL)
+    errnum = write_xattrs_in_place (root, path, now->mode, meta);
   if (errnum != 0)
     return errnum;
   if ((meta->mode & 07777) != now->mode && chmod (path, meta->mode & 07777) != 0

@@ -24,8 +24,9 @@ gboolean sk_partial_copy (SkPartial *self, guint64 offset, SkRoot *from_root, co
 /* TRUE when the bytes at @offset already are this chunk (after a restart). */
 gboolean sk_partial_has (SkPartial *self, guint64 offset, const SkChunkRef *ref, const SkKey *id_key);
 
-/* What a new file gets besides bytes. */
-typedef struct { guint32 mode; gint64 mtime; GBytes *xattrs; } SkMeta;
+/* What a new file gets besides bytes. Attributes that the disk does not take never keep the bytes from being there: *@left_out, when
+ * given, says why not all of them could be written (an errno; 0: all were). @xattrs NULL: those that are there stay. */
+typedef struct { guint32 mode; gint64 mtime; GBytes *xattrs; int *left_out; } SkMeta;
 /* Sets metadata, makes the bytes durable unless @batch (then the caller calls sk_root_barrier before it commits the base),
  * puts it at @path. A replaced file goes to the trash; a replaced directory has to be empty (SK_ERROR_EXISTS). *@out: the new
  * file's stat. The partial stays open and the caller's to close; after an error it can be placed again, unless its file is gone

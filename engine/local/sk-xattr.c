@@ -185,8 +185,8 @@ sk_xattr_write (int fd, GBytes *value)
       gsize len;
       const void *bytes = g_bytes_get_data (attribute->value, &len);
 
-      if (fsetxattr (fd, attribute->name, bytes, len, 0) != 0)
-        return errno;
+      if (fsetxattr (fd, attribute->name, bytes, len, 0) != 0 && errnum == 0)
+        errnum = errno;
     }
-  return 0;
+  return errnum;
 }

@@ -10,7 +10,8 @@
 GBytes *sk_xattr_read (int fd, int *errnum);
 /* Makes the user.* attributes of @fd those of @value (NULL: none). Returns 0 or an errno: EINVAL
  * for a value that does not parse (and then nothing was changed), EOPNOTSUPP where the file system
- * has none. */
+ * has none. One that the file system does not take keeps no other from being written: many allow
+ * only some KiB per file, and say ENOSPC. */
 int sk_xattr_write (int fd, GBytes *value);
 /* TRUE when @value parses: sorted, no duplicates, only user.*, in bounds. */
 gboolean sk_xattr_check (GBytes *value);

@@ -62,6 +62,8 @@ test_odd_values (void)
   assert_setting (SK_SETTING_FOLDER, "trash-days", "-1", "1", TRUE);
   assert_setting (SK_SETTING_FOLDER, "trash-days", "100000", "3650", TRUE);
   assert_setting (SK_SETTING_FOLDER, "mode", "send", "send", FALSE);
+  assert_setting (SK_SETTING_FOLDER, "xattrs", "yes", "on", FALSE);
+  assert_setting_refused (SK_SETTING_FOLDER, "xattrs", "some");
   assert_setting_refused (SK_SETTING_FOLDER, "mode", "");
   assert_setting_refused (SK_SETTING_FOLDER, "mode", "up");
   assert_setting_refused (SK_SETTING_FOLDER, "name", "");

@@ -9,6 +9,7 @@ test_settings (void)
 {
   Fixture f = { 0 };
   g_autoptr(GError) error = NULL;
+  g_autoptr(GPtrArray) keys = NULL, more = NULL;
   g_autoptr(GBytes) value = NULL, empty = NULL;
 
   fixture_open (&f);
@@ -17,11 +18,26 @@ test_settings (void)
   begin (f.index);
   g_assert_true (sk_index_set (f.index, "k", "a\0b", 3, &error));
   g_assert_true (sk_index_set (f.index, "e", NULL, 0, &error));
+  for (guint i = 0; i < 5; i++)
+    {
+      g_autofree char *key = g_strdup_printf ("many:%u", i);
+
+      g_assert_true (sk_index_set (f.index, key, "x", 1, &error));
+    }
+  g_assert_true (sk_index_set (f.index, "many", "x", 1, &error));
+  g_assert_true (sk_index_unset (f.index, "many:3", &error));
+  g_assert_true (sk_index_unset (f.index, "never there", &error));
   g_assert_true (sk_index_set_u64 (f.index, "n", 1, &error));
   g_assert_true (sk_index_set_u64 (f.index, "n", G_MAXUINT64, &error));
   g_assert_no_error (error);
   commit (f.index);
   fixture_reopen (&f);
+  keys = sk_index_keys (f.index, "many:", NULL, 3, &error);
+  g_assert_cmpuint (keys->len, ==, 3);
+  g_assert_cmpstr (keys->pdata[2], ==, "many:2");
+  more = sk_index_keys (f.index, "many:", "many:2", 3, &error);
+  g_assert_cmpuint (more->len, ==, 1);
+  g_assert_cmpstr (more->pdata[0], ==, "many:4");
   value = sk_index_get (f.index, "k");
   empty = sk_index_get (f.index, "e");
   g_assert_cmpmem (g_bytes_get_data (value, NULL), g_bytes_get_size (value), "a\0b", 3);

@@ -615,6 +615,43 @@ test_attributes (void)
   g_assert_error (error, SK_ERROR, SK_ERROR_CHANGED);
 }
 
+/* Part of what is read with the bytes: what changes meanwhile is no version. */
+static void
+test_attributes_of_the_same_file (void)
+{
+  g_autoptr(Tree) tree = tree_new ();
+  g_autofree char *path = tree_path (tree, "file");
+
+  tree_text (tree, "file", "text");
+  if (setxattr (path, "user.a", "1", 1, 0) != 0)
+    {
+      g_test_skip ("no extended attributes here");
+      return;
+    }
+  for (guint changed = 0; changed < 2; changed++)
+    {
+      g_autoptr(GError) error = NULL;
+      g_autoptr(GBytes) value = NULL;
+      g_autoptr(GArray) out = g_array_new (FALSE, TRUE, sizeof (SkSplitChunk));
+      g_autoptr(SkSplitter) splitter = NULL;
+      gboolean done = FALSE, too_large = TRUE;
+      SkStat stat;
+
+      g_array_set_clear_func (out, (GDestroyNotify) sk_split_chunk_clear);
+      g_assert_true (sk_root_stat (tree->root, "file", &stat, &error));
+      splitter = sk_splitter_open (tree->root, "file", &stat, &gear, &id_key, &error);
+      g_assert_true (sk_splitter_step (splitter, MIB, out, &done, NULL, &error));
+      g_assert_true (done);
+      if (changed)
+        g_assert_cmpint (setxattr (path, "user.a", "2", 1, 0), ==, 0);
+      g_assert_cmpint (sk_splitter_xattrs (splitter, &value, &too_large, &error), ==, !changed);
+      g_assert_cmpint (value != NULL, ==, !changed);
+      g_assert_false (too_large);
+      if (changed)
+        g_assert_error (error, SK_ERROR, SK_ERROR_CHANGED);
+    }
+}
+
 static void
 test_speed (void)
 {
@@ -684,6 +721,7 @@ main (int argc, char **argv)
   g_test_add_func ("/split/single-chunks", test_single_chunks);
   g_test_add_func ("/split/hostile-refs", test_hostile_refs);
   g_test_add_func ("/split/attributes", test_attributes);
+  g_test_add_func ("/split/attributes-of-the-same-file", test_attributes_of_the_same_file);
   g_test_add_func ("/split/speed", test_speed);
   return g_test_run ();
 }
