@@ -307,6 +307,7 @@ struct _SkFlaky
   guint puts, gets, failed;
   int put_code, get_code;
   gboolean lose;                 /* puts that are to fail are carried out */
+  gint64 ahead;                  /* µs: its clock, of what it lists */
 };
 
 #define SK_TYPE_FLAKY (sk_flaky_get_type ())
@@ -405,8 +406,11 @@ list_done (GObject *source, GAsyncResult *result, gpointer data)
 {
   g_autoptr(GTask) task = data;
   GError *error = NULL;
+  SkFlaky *self = g_task_get_source_object (task);
   GPtrArray *items = sk_store_list_finish (SK_STORE (source), result, &error);
 
+  for (guint i = 0; items != NULL && i < items->len; i++)
+    ((SkStoreItem *) items->pdata[i])->mtime += self->ahead;
   if (items != NULL)
     g_task_return_pointer (task, items, (GDestroyNotify) g_ptr_array_unref);
   else
@@ -511,6 +515,12 @@ void
 sk_flaky_fail_gets (SkFlaky *self, const char *prefix, guint n, int code)
 {
   fail (self, &self->get_prefix, &self->gets, &self->get_code, prefix, n, code);
+}
+
+void
+sk_flaky_set_clock (SkFlaky *self, gint64 ahead_us)
+{
+  self->ahead = ahead_us;
 }
 
 guint

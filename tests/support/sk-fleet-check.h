@@ -69,4 +69,6 @@ void sk_flaky_fail_puts (SkFlaky *self, const char *prefix, guint n, int code);
 void sk_flaky_fail_gets (SkFlaky *self, const char *prefix, guint n, int code);
 /* The next @n puts are carried out and fail nevertheless. */
 void sk_flaky_lose_answers (SkFlaky *self, const char *prefix, guint n);
+/* What it lists is said to be from so much later. While nothing runs. */
+void sk_flaky_set_clock (SkFlaky *self, gint64 ahead_us);
 guint sk_flaky_failed (SkFlaky *self);                            /* how many failed so far */
