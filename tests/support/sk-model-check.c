@@ -148,6 +148,21 @@ check_equal (SkModel *self)
     }
 }
 
+/* A directory that is made where another device had one, of which this one did not know, is that one (A6): it goes with it. There is nothing
+ * in it, or that would be there. */
+static gboolean
+goes_with_another (SkModel *self, const char *path, const SkModelLast *last)
+{
+  for (guint i = 0; last->key == NULL && i < SK_MODEL_DEVICES; i++)
+    {
+      g_autofree char *removed = g_strdup_printf ("%u %s", i, path);
+
+      if (i != last->device && g_hash_table_contains (self->removed, removed))
+        return TRUE;
+    }
+  return FALSE;
+}
+
 /* What a person last wrote to a path, and nobody removed, is there, or its content has another name (it lost this one to a directory, or to a
  * deletion that was made elsewhere at the same time). */
 static void
@@ -170,7 +185,7 @@ check_paths (SkModel *self)
       const SkModelLast *last = value;
       const SkModelContent *content = last->key != NULL ? g_hash_table_lookup (self->contents, last->key) : NULL;
 
-      if (last->written && !g_hash_table_contains (there, path)
+      if (last->written && !g_hash_table_contains (there, path) && !goes_with_another (self, path, last)
           && (content == NULL || (!content->let_go && !g_hash_table_contains (tree, content->key))))
         sk_model_fail (self, "%s is gone, although nobody removed it since operation %u", (char *) path, last->operation);
     }

@@ -23,6 +23,7 @@ note (SkModel *self, guint i, const char *path, gboolean written)
   last->written = written;
   last->key = content != NULL ? content->key : NULL;
   last->operation = self->operation;
+  last->device = i;
   g_hash_table_replace (self->last, g_strdup (path), last);
   if (!written)
     g_hash_table_add (self->removed, g_strdup_printf ("%u %s", i, path));

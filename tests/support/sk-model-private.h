@@ -24,7 +24,7 @@ typedef struct
 {
   gboolean written;              /* else removed or moved away */
   const char *key;               /* the content that was written; NULL: a directory */
-  guint operation;
+  guint operation, device;
 } SkModelLast;
 
 typedef struct
