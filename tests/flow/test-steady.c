@@ -84,7 +84,7 @@ test_memory_of_many (void)
 {
   g_autofree char *a = NULL;
   g_autoptr(SkFleet) fleet = add_folder (1, FALSE, &a);
-  const guint some = 5000, more = 15000;
+  const guint some = 3000, more = 9000;
   guint64 first, second, third, most;
 
   put_small (a, 0, some);
@@ -150,7 +150,7 @@ test_many_small_in_few_objects (void)
   g_autofree char *a = NULL;
   g_autoptr(SkFleet) fleet = add_folder (1, FALSE, &a);
   Watcher watcher = { .fleet = fleet };
-  const guint n = 5000;
+  const guint n = 3000;
   GThread *thread;
   guint objects;
 
