@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What differs between the disk and the bases. Index thread; reads only. */
-#include "sk-flow.h"
+#include "sk-compare-names.h"
 
 #include <string.h>
 
@@ -14,14 +14,20 @@ sk_found_free (SkFound *self)
   g_free (self);
 }
 
-/* A disk without modes shows some for all: they are nobody's wish, and what is new gets the usual ones. */
-static gboolean
-keeps_modes (SkSession *session, gint64 folder)
+typedef struct
+{
+  gboolean modes;          /* without, the disk shows some for all: they are nobody's wish, and what is new gets the usual ones */
+  gboolean normalises;     /* names */
+} Habits;
+
+static Habits
+habits_of (SkSession *session, gint64 folder)
 {
   g_autoptr(SkConfig) config = sk_session_config (session);
   const SkFlowFolder *flow = sk_config_folder (config, folder);
+  const SkRootAbilities *can = flow != NULL && flow->root != NULL ? sk_root_abilities (flow->root) : NULL;
 
-  return flow == NULL || flow->root == NULL || sk_root_abilities (flow->root)->modes;
+  return (Habits) { .modes = can == NULL || can->modes, .normalises = can != NULL && can->normalising };
 }
 
 static guint32
@@ -269,13 +275,14 @@ merge_join (Listing *self, const SkChild *children, guint n, GError **error)
 }
 
 gboolean
-sk_compare_listing (SkSession *session, gint64 folder, const SkScanDir *listing, GPtrArray *out, GPtrArray *gone, GPtrArray *dirs,
+sk_compare_listing (SkSession *session, gint64 folder, SkScanDir *listing, GPtrArray *out, GPtrArray *gone, GPtrArray *dirs,
                     GPtrArray *unavailable, GError **error)
 {
   Listing self = { .session = session, .folder = folder, .listing = listing, .out = out, .gone = gone, .dirs = dirs, .unavailable = unavailable };
   g_autoptr(SkChildList) known = sk_child_list_new ();
   g_autoptr(SkNode) parent = NULL;
   const SkChild *children;
+  Habits habits;
   guint n;
 
   if (listing->error != NULL)
@@ -291,12 +298,15 @@ sk_compare_listing (SkSession *session, gint64 folder, const SkScanDir *listing,
           return FALSE;
         }
     }
-  self.modes = keeps_modes (session, folder);
+  habits = habits_of (session, folder);
+  self.modes = habits.modes;
   /* Those without a base as well: what is made anew where something was removed is compared with that state of the node. */
   if ((*listing->path == '\0' || parent != NULL)
       && !sk_index_child_list (session->index, folder, parent != NULL ? parent->row : 0, known, error))
     return FALSE;
   children = sk_child_list_get (known, &n);
+  if (habits.normalises)
+    sk_compare_names_listed (listing, children, n);
   return merge_join (&self, children, n, error);
 }
 
@@ -304,9 +314,19 @@ gboolean
 sk_compare_path (SkSession *session, gint64 folder, const char *path, const SkStat *stat, GPtrArray *out, GPtrArray *gone, GPtrArray *dirs,
                  GError **error)
 {
+  const Habits habits = habits_of (session, folder);
+  g_autofree char *known = NULL;
   g_autoptr(GError) local = NULL;
-  g_autoptr(SkNode) node = sk_index_node (session->index, folder, path, &local);
+  g_autoptr(SkNode) node = NULL;
 
+  if (habits.normalises)
+    {
+      known = sk_compare_names_path (session, folder, path, error);
+      if (known == NULL)
+        return FALSE;
+      path = known;
+    }
+  node = sk_index_node (session->index, folder, path, &local);
   if (local != NULL)
     {
       g_propagate_error (error, g_steal_pointer (&local));
@@ -316,5 +336,5 @@ sk_compare_path (SkSession *session, gint64 folder, const char *path, const SkSt
     return TRUE;
   if (stat->kind == SK_KIND_NONE)
     return node == NULL || node->base.kind == SK_KIND_NONE || add_gone_tree (session, folder, path, node, gone, error);
-  return compare_one (session, folder, path, stat, node, keeps_modes (session, folder), out, gone, dirs, NULL, error);
+  return compare_one (session, folder, path, stat, node, habits.modes, out, gone, dirs, NULL, error);
 }

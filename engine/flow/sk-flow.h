@@ -277,7 +277,7 @@ typedef struct
 void sk_found_free (SkFound *self);
 /* Compares a listing with the bases below its directory. Appends SkFound to @out; directories to descend into go to @dirs (char*).
  * What is missing goes to @gone (SkFound), whole sub-trees, deepest first. Unavailable sub-trees (mounts, A10) are named in @unavailable. */
-gboolean sk_compare_listing (SkSession *session, gint64 folder, const SkScanDir *listing, GPtrArray *out, GPtrArray *gone, GPtrArray *dirs,
+gboolean sk_compare_listing (SkSession *session, gint64 folder, SkScanDir *listing, GPtrArray *out, GPtrArray *gone, GPtrArray *dirs,
                              GPtrArray *unavailable, GError **error);
 /* The same for one path that was looked at by itself. */
 gboolean sk_compare_path (SkSession *session, gint64 folder, const char *path, const SkStat *stat, GPtrArray *out, GPtrArray *gone,

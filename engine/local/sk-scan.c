@@ -49,6 +49,7 @@ sk_scan_dir_free (SkScanDir *self)
   g_ptr_array_unref (self->specials);
   g_ptr_array_unref (self->ignored);
   g_clear_error (&self->error);
+  g_clear_pointer (&self->names, g_string_chunk_free);
   g_free (self);
 }
 

@@ -13,6 +13,7 @@ typedef struct
                             * is among them, with stat.mount_root, so that it never looks deleted */
   GPtrArray *specials;     /* char* names of devices, sockets, fifos; of other mounts, which are not entered; and those that a disk may take for .skerry */
   GPtrArray *ignored;      /* char* names left out by the rules */
+  GStringChunk *names;     /* of items that a caller gave another name; NULL: none */
   GError *error;           /* set: nothing may be concluded from what is missing here */
 } SkScanDir;
 void sk_scan_dir_free (SkScanDir *self);
