@@ -106,6 +106,11 @@ void sk_down_dirs_shut (SkDown *self, SkFlowFolder *folder, GPtrArray *dirs);
 gboolean sk_down_dirs_note_shut (SkDown *self, GPtrArray *dirs, GError **error);
 /* Leaves an error in those of @items for which there is no way into their directory, so that nothing is fetched for them. */
 void sk_down_dirs_check (SkDown *self, SkFlowFolder *folder, GPtrArray *items);
+/* sk-down-attributes.c: what of the extended attributes did not get there. Disk pool, after a file was placed; index thread, in the transaction of
+ * its base; down thread. */
+void sk_down_attributes_look (SkRoot *root, SkDownItem *item);
+gboolean sk_down_attributes_note (SkSession *session, SkDownItem *item, GError **error);
+void sk_down_attributes_tell (SkDown *self, SkFlowFolder *folder, GPtrArray *items);
 /* sk-down-write.c: @items in this order, in one job. Returns how many were placed and noted. */
 guint sk_down_run_in_order (SkDown *self, SkFlowFolder *folder, GPtrArray *items);
 /* @items in any order, spread over the disk pool. What is placed is noted in parts, while the pool goes on with the next one. */

@@ -4,9 +4,7 @@
 
 #include <string.h>
 
-#include "sk-attributes.h"
 #include "sk-merge.h"
-#include "sk-split.h"
 #include "sk-test-hooks.h"
 
 typedef struct
@@ -170,17 +168,6 @@ remove_path (SkDown *down, SkRoot *root, SkDownItem *item)
   return FALSE;
 }
 
-static void
-look_at_attributes (SkRoot *root, SkDownItem *item)
-{
-  g_autoptr(GBytes) here = NULL;
-
-  if (!item->placed || item->left_out == 0)
-    return;
-  here = sk_local_read_xattrs (root, item->path, NULL);
-  sk_attributes_hash (here, &item->xattrs_here);
-}
-
 /* disk pool */
 static void
 run_step (gpointer data)
@@ -207,7 +194,7 @@ run_step (gpointer data)
         item->placed = make_link (step->down, root, item);
       else
         item->placed = write_file (step->down, root, item);
-      look_at_attributes (root, item);
+      sk_down_attributes_look (root, item);
     }
 }
 
@@ -234,22 +221,6 @@ base_of (SkFlowFolder *folder, const SkDownItem *item, SkBase *out)
   /* The content was not written here: whoever doubts it goes on doubting. */
   if (item->action == SK_APPLY_META || item->move_node != NULL)
     out->unproven = item->move_node != NULL ? item->move_node->base.unproven : item->node->base.unproven;
-}
-
-/* What of the attributes is not on the disk is no change of the person. */
-static gboolean
-note_attributes (SkSession *session, SkDownItem *item, GError **error)
-{
-  const SkNode *node = item->node;
-  SkAttributesMark mark = { .why = SK_ATTRIBUTES_LEFT_OUT, .here = item->xattrs_here };
-  gboolean has_mark = item->left_out != 0;
-
-  if (node->target.kind != SK_KIND_FILE || item->action == SK_APPLY_META || item->entry == NULL || item->entry->xattrs == NULL)
-    return TRUE;
-  if (item->move_node != NULL)
-    has_mark = sk_attributes_mark (session, node->folder, item->move_node->row, &mark);
-  return has_mark ? sk_attributes_set_mark (session, node->folder, node->row, &mark, error)
-                  : sk_attributes_clear_mark (session, node->folder, node->row, error);
 }
 
 /* The base of a file that is there, with content that is not to be relied upon. */
@@ -287,7 +258,7 @@ commit_items (SkSession *session, gpointer data, GError **error)
         forget (&base);
       if (!sk_tree_done (session->tree, item->node->row, item->node->generation, &base, &stale, error))
         return FALSE;
-      if (!stale && !note_attributes (session, item, error))
+      if (!stale && !sk_down_attributes_note (session, item, error))
         return FALSE;
       step->done++;
     }
@@ -385,25 +356,6 @@ sk_down_report_failure (SkDown *self, SkFlowFolder *folder, SkDownItem *item)
   g_ptr_array_add (self->result->failed, failure);
 }
 
-static void
-tell_left_out (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
-{
-  const SkDownItem *first = NULL;
-  guint n = 0;
-
-  for (guint i = 0; i < items->len; i++)
-    {
-      const SkDownItem *item = items->pdata[i];
-
-      if (!item->placed || item->left_out == 0)
-        continue;
-      first = first != NULL ? first : item;
-      n++;
-    }
-  if (first != NULL)
-    sk_attributes_tell (self->session, folder, first->path, n - 1, SK_ATTRIBUTES_LEFT_OUT, first->left_out);
-}
-
 /* What the disk jobs placed is made durable and noted. */
 static guint
 note_items (SkDown *self, SkFlowFolder *folder, GPtrArray *items, GPtrArray *dirs)
@@ -430,7 +382,7 @@ note_items (SkDown *self, SkFlowFolder *folder, GPtrArray *items, GPtrArray *dir
       sk_down_report_failure (self, folder, items->pdata[i]);
     }
   if (step.done > 0)
-    tell_left_out (self, folder, items);
+    sk_down_attributes_tell (self, folder, items);
   sk_session_touch_report (self->session);
   return step.done;
 }

@@ -48,7 +48,9 @@ mount_disk (Fixture *f)
 
   g_assert_cmpint (g_mkdir (backing, 0755), ==, 0);
   g_assert_cmpint (g_mkdir (f->point, 0755), ==, 0);
-  return g_spawn_async (NULL, (char **) argv, NULL, G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_STDOUT_TO_DEV_NULL | G_SPAWN_STDERR_TO_DEV_NULL, NULL, NULL, &f->server, NULL) && sk_wait (is_mounted, f->point, 5);
+  return g_spawn_async (NULL, (char **) argv, NULL, G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_STDOUT_TO_DEV_NULL | G_SPAWN_STDERR_TO_DEV_NULL, NULL, NULL,
+                        &f->server, NULL)
+         && sk_wait (is_mounted, f->point, 5);
 }
 
 static gboolean
