@@ -108,7 +108,7 @@ turn (Fixture *f, guint device, const char *value)
 static void
 set (const char *dir, const char *path, const char *name, gsize len)
 {
-  g_autofree char *full = g_build_filename (dir, path, NULL), *value = g_malloc (len);
+  g_autofree char *full = g_build_filename (dir, path, NULL), *value = g_malloc (len + 1);
 
   memset (value, 'v', len);
   g_assert_cmpint (setxattr (full, name, value, len, 0), ==, 0);
