@@ -1,17 +1,13 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A tree of many small files: first index, rescan with nothing changed beside `find`, rescan after a restart. One JSON object on the standard output."""
-import json
+"""A tree of many small files: first index, rescan with nothing changed beside `find`, rescan after a restart."""
 import multiprocessing
 import os
 import pathlib
 import statistics
 import subprocess
-import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'support'))
-from shows import Device, workplace
+from bench import RAM, Device, result, say, workplace
 
 SIZE, PER_DIRECTORY = 100, 100
 
@@ -112,11 +108,10 @@ def measure(work, files=1000000, pairs=5):
     return out
 
 
-def main():
-    files = int(sys.argv[1]) if len(sys.argv) > 1 else 1000000
-    with workplace(ram=True) as work:
-        print(json.dumps(measure(work, files)))
-
-
-if __name__ == '__main__':
-    main()
+def main(arguments):
+    body = []
+    for place in arguments.place or ('ram',):
+        say(f'scan, on {place}')
+        with workplace(RAM if place == 'ram' else arguments.disk) as work:
+            body.append(measure(work))
+    return result('scan', body)
