@@ -230,7 +230,8 @@ test_last_step (void)
 {
   g_autoptr(SkFleet) fleet = sk_fleet_new (2, FALSE);
   g_autofree char *a = sk_fleet_path (fleet, 0, "f"), *b = sk_fleet_path (fleet, 1, "f");
-  g_autofree char *random = random_bytes (9u << 20, 7), *known = random_bytes (12u << 20, 8), *last = random_bytes (1u << 20, 9);
+  g_autofree char *random = random_bytes (9u << 20, 10), *known = random_bytes (12u << 20, 8), *last = random_bytes (1u << 20, 9);
+  guint seed = 10;
   g_autoptr(GByteArray) whole = g_byte_array_new ();
   g_autoptr(GHashTable) ids = NULL;
   guint64 begin = 0, end = 0;
@@ -240,7 +241,14 @@ test_last_step (void)
   ids = split (fleet, "known", NULL, &begin, &end);
   for (guint len = 7u << 20; begin >= 8u << 20 || end < 8u << 20; len += 64u << 10)
     {
-      g_assert_cmpuint (len, <, 9u << 20);
+      /* Where chunks end depends on the keys of the vault: with some of them other bytes are needed. */
+      if (len >= 9u << 20)
+        {
+          g_free (random);
+          random = random_bytes (9u << 20, ++seed);
+          len = 7u << 20;
+          g_assert_cmpuint (seed, <, 30);
+        }
       g_byte_array_set_size (whole, 0);
       g_byte_array_append (whole, (const guint8 *) random, len);
       g_byte_array_append (whole, (const guint8 *) known, 12u << 20);
