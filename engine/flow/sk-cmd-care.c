@@ -6,6 +6,7 @@
 #include "sk-command.h"
 #include "sk-gc.h"
 #include "sk-mend.h"
+#include "sk-progress.h"
 #include "sk-rollback.h"
 
 #define PROGRESS_US (100 * 1000)

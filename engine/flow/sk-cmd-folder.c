@@ -402,7 +402,7 @@ sk_cmd_folder_set (SkCommand *self, GError **error)
       || (look_again && !take_attributes (self, row, changed, error)))
     return NULL;
   sk_up_publish (self->session->up);
-  if (self->session->watch)
+  if (look_again && self->session->watch)
     sk_up_note (self->session->up, row->row, "", TRUE, FALSE);
   g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
   g_variant_builder_add (&builder, "{sv}", "settings", g_variant_builder_end (&now));

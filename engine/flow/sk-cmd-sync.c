@@ -3,6 +3,7 @@
 
 #include "sk-command.h"
 #include "sk-issues.h"
+#include "sk-progress.h"
 #include "sk-report.h"
 
 /* Up writes what down must know and down meets changes that up must take first; two devices at rest need one round. */

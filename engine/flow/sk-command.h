@@ -13,16 +13,6 @@ typedef struct
   GCancellable *cancellable;
 } SkCommand;
 
-/* --- tells how far a sync is while the command's thread waits for the two ways --- */
-typedef struct _SkProgress SkProgress;
-/* @folders as for sk_up_sync, borrowed; begins with the way up. NULL when nobody asked @command for progress; all functions take that. */
-SkProgress *sk_progress_new (SkCommand *command, const gint64 *folders, guint n);
-/* Which way is waited for. Task thread. */
-void sk_progress_turn (SkProgress *self, gboolean down);
-/* No report comes after it. Frees. */
-void sk_progress_free (SkProgress *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkProgress, sk_progress_free)
-
 typedef GVariant *(*SkCommandFunc) (SkCommand *command, GError **error);
 /* NULL when nobody asked. */
 void sk_command_progress (SkCommand *self, const char *text, guint64 done, guint64 total, guint64 files, guint64 bytes);

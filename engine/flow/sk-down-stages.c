@@ -44,13 +44,6 @@ typedef struct
   SkDownFetch *fetch;
 } Fetched;
 
-static void
-fetch_group (SkDown *self, SkFlowFolder *folder, GPtrArray *items, Fetched *out)
-{
-  leave_out_hopeless (self, folder, items);
-  *out = (Fetched) { .items = items, .fetch = sk_down_fetch_small (self, folder, items) };
-}
-
 static guint
 write_group (SkDown *self, SkFlowFolder *folder, Fetched *group)
 {
@@ -66,14 +59,15 @@ write_group (SkDown *self, SkFlowFolder *folder, Fetched *group)
   return done;
 }
 
-/* Fetches @items, writes what was fetched before them. */
+/* (transfer full) @items. Fetches them, writes what was fetched before them. */
 static guint
 next_group (SkDown *self, SkFlowFolder *folder, GPtrArray *items, Fetched *before)
 {
-  Fetched next;
+  Fetched next = { .items = items };
   guint done;
 
-  fetch_group (self, folder, items, &next);
+  leave_out_hopeless (self, folder, items);
+  next.fetch = sk_down_fetch_small (self, folder, items);
   done = write_group (self, folder, before);
   *before = next;
   return done;

@@ -180,6 +180,7 @@ gboolean sk_up_sync (SkUp *self, const gint64 *folders, guint n, SkUpResult *out
 void sk_up_note (SkUp *self, gint64 folder, const char *path, gboolean tree, gboolean writing);
 /* Positions changed (segments were merged): heads want writing. */
 void sk_up_publish (SkUp *self);
+gboolean sk_up_is_scanning (SkUp *self);                                    /* directories wait to be listed; any thread */
 /* The way down has noted what it placed. Any thread. */
 void sk_up_step_done (SkUp *self);
 /* Own log and head into one storage (row) now, whatever else is on its way up; waits. Task threads. */

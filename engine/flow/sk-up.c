@@ -148,6 +148,12 @@ start_request (SkUp *self, SkUpRequest *request)
     }
 }
 
+gboolean
+sk_up_is_scanning (SkUp *self)
+{
+  return g_atomic_int_get (&self->scanning);
+}
+
 void
 sk_up_turn (SkUp *self)
 {

@@ -4,8 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
+
+#include "sk-path.h"
 
 /* From one more on, one syncfs is cheaper (RULES C8). */
 #define SINGLE_MAX 63u
@@ -63,14 +64,6 @@ keep_dirs (SkRoot *root, GHashTable *dirs)
   return failed;
 }
 
-static char *
-parent_of (const char *path)
-{
-  const char *slash = strrchr (path, '/');
-
-  return g_strndup (path, slash != NULL ? (gsize) (slash - path) : 0);
-}
-
 static int
 keep_each (SkRoot *root, GPtrArray *fresh)
 {
@@ -85,7 +78,7 @@ keep_each (SkRoot *root, GPtrArray *fresh)
         read->lost = keep_at (root, read->path, FALSE) != 0;
       else if (read->stat->kind == SK_KIND_DIR)
         g_hash_table_add (dirs, g_strdup (read->path));
-      g_hash_table_add (dirs, parent_of (read->path));
+      g_hash_table_add (dirs, sk_path_parent (read->path));
     }
   return keep_dirs (root, dirs);
 }

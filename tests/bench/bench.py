@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the benches share: where things are, processes that are measured, data that is made once."""
-import contextlib
 import os
 import pathlib
 import platform
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,7 +11,7 @@ import time
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / 'tests/support'))
-from shows import BUILD, CTL, Device, join  # noqa: E402
+from shows import BUILD, CTL, Device, join, workplace  # noqa: E402
 
 RAM = pathlib.Path('/dev/shm')
 
@@ -38,15 +36,6 @@ class Measured:
 
     def figures(self):
         return {'wall': round(self.wall, 3), 'user': round(self.user, 3), 'system': round(self.system, 3), 'peak_mib': round(self.peak / 2**20)}
-
-
-@contextlib.contextmanager
-def workplace(base):
-    path = pathlib.Path(tempfile.mkdtemp(prefix='skerry-bench-', dir=base))
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
 
 
 def make_data(kind, directory, count):

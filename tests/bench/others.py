@@ -60,7 +60,7 @@ OTHERS = ('restic', 'borg', 'casync', 'rclone')
 
 
 def one_other(name, source, base):
-    with workplace(base) as place:
+    with workplace(base=base) as place:
         other = Other(name, place, source)
         other.prepare()
         empty = size_of(other.store)[0]
@@ -81,7 +81,7 @@ def zstd_size(source):
 def run_set(name, base, pairs=None, others=OTHERS):
     kind, count, usual = SETS[name]
     runs = {who: [] for who in ('skerry', *others)}
-    with workplace(base) as place:
+    with workplace(base=base) as place:
         source = place / 'data'
         make_data(kind, source, count)
         size, files = size_of(source)

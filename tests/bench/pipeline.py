@@ -25,7 +25,7 @@ RESTORE = ('read', 'gear', 'id', 'zstd', 'seal', 'hash', 'write_files')
 
 def floor(source, base):
     """CPU seconds per step."""
-    with workplace(base) as place:
+    with workplace(base=base) as place:
         (place / 'packs').mkdir()
         (place / 'files').mkdir()
         run = Measured([BUILD / 'tests/bench/bench-reference', source, place / 'packs', place / 'files'])
@@ -38,7 +38,7 @@ def same(a, b):
 
 def ours(source, base):
     """One way up and one down, each a process of its own."""
-    with workplace(base) as place:
+    with workplace(base=base) as place:
         a, b = Device(place, 'a'), Device(place, 'b')
         a.run('vault', 'create', 'bench', '--no-passphrase')
         a.run('storage', 'add', 'disk', place / 'store')
@@ -61,7 +61,7 @@ def ours(source, base):
 def run_set(name, base, pairs=None):
     kind, count, usual = SETS[name]
     runs = []
-    with workplace(base) as place:
+    with workplace(base=base) as place:
         source = place / 'data'
         make_data(kind, source, count)
         size, files = size_of(source)

@@ -1,37 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A tree of many small files: first index, rescan with nothing changed beside `find`, rescan after a restart."""
-import multiprocessing
 import os
 import pathlib
 import statistics
 import subprocess
 import time
 
-from bench import RAM, Device, result, say, workplace
+from bench import RAM, Device, make_data, result, say, workplace
 
-SIZE, PER_DIRECTORY = 100, 100
-
-
-def make_directories(task):
-    base, first, last = task
-    for number in range(first, last):
-        path = os.path.join(base, f'd{number:05}')
-        os.mkdir(path)
-        directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-        data = os.urandom(SIZE * PER_DIRECTORY)
-        for i in range(PER_DIRECTORY):
-            file = os.open(f'file{i:03}.txt', os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644, dir_fd=directory)
-            os.write(file, data[i * SIZE:(i + 1) * SIZE])
-            os.close(file)
-        os.close(directory)
-
-
-def make_tree(base, files):
-    """`files` of 100 bytes, no two alike, 100 in a directory."""
-    base.mkdir()
-    directories = files // PER_DIRECTORY
-    with multiprocessing.Pool(2) as pool:
-        pool.map(make_directories, [(base, i, min(i + 50, directories)) for i in range(0, directories, 50)])
+PER_DIRECTORY = 100
 
 
 def run_find(tree):
@@ -64,7 +41,7 @@ def timed_sync(device, process):
 def measure(work, files=1000000, pairs=5):
     """All in `work`. Of a restart the time counts from the start of the program, since it looks at everything by itself then."""
     tree, device = work / 'tree', Device(work, 'a')
-    make_tree(tree, files)
+    make_data('tiny', tree, files)
     run_find(tree)
     (work / 'store').mkdir()
     device.run('vault', 'create', 'scale', '--no-passphrase')
@@ -112,6 +89,6 @@ def main(arguments):
     body = []
     for place in arguments.place or ('ram',):
         say(f'scan, on {place}')
-        with workplace(RAM if place == 'ram' else arguments.disk) as work:
+        with workplace(base=RAM if place == 'ram' else arguments.disk) as work:
             body.append(measure(work))
     return result('scan', body)

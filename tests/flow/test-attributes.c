@@ -190,6 +190,18 @@ assert_rest (Fixture *f)
   g_assert_cmpuint (log_size (f), ==, before);
 }
 
+/* The folder of the first device comes to the second one, both with attributes. */
+static void
+join_on_both (Fixture *f)
+{
+  add (f);
+  turn (f, 0, "on");
+  g_variant_unref (sk_fleet_sync (f->fleet, 0));
+  attach (f);
+  turn (f, 1, "on");
+  assert_rest (f);
+}
+
 /* As a program saves: a new file in the place of the old one. */
 static void
 save_anew (const char *dir, const char *path, const char *data)
@@ -222,12 +234,7 @@ test_none_there (void)
       sk_put_file (f.a, "two", "two", -1);
       set (f.a, "one", "user.tag", 5);
       set (f.a, "two", "user.tag", 6);
-      add (&f);
-      turn (&f, 0, "on");
-      g_variant_unref (sk_fleet_sync (f.fleet, 0));
-      attach (&f);
-      turn (&f, 1, "on");
-      assert_rest (&f);
+      join_on_both (&f);
       assert_file (f.b, "one", "one");
       g_assert_cmpuint (open_issues (&f, 1, "xtended attributes"), ==, 1);
       g_assert_cmpuint (open_issues (&f, 1, "cannot hold any"), ==, 1);
@@ -310,12 +317,7 @@ test_travel (void)
       sk_put_file (f.a, "empty", "", 0);
       set (f.a, "one", "user.tag", 5);
       set (f.a, "empty", "user.large", LARGE);
-      add (&f);
-      turn (&f, 0, "on");
-      g_variant_unref (sk_fleet_sync (f.fleet, 0));
-      attach (&f);
-      turn (&f, 1, "on");
-      assert_rest (&f);
+      join_on_both (&f);
       g_assert_cmpint (size_of (f.b, "one", "user.tag"), ==, 5);
       g_assert_cmpint (size_of (f.b, "empty", "user.large"), ==, LARGE);
       set (f.b, "one", "user.tag", 9);
@@ -354,12 +356,7 @@ test_first_contact (void)
       sk_put_file (f.b, "tagged on b", "same too", -1);
       set (f.a, "tagged on a", "user.tag", 5);
       set (f.b, "tagged on b", "user.tag", 6);
-      add (&f);
-      turn (&f, 0, "on");
-      g_variant_unref (sk_fleet_sync (f.fleet, 0));
-      attach (&f);
-      turn (&f, 1, "on");
-      assert_rest (&f);
+      join_on_both (&f);
       g_assert_cmpuint (names_in (f.a), ==, 2);
       g_assert_cmpuint (names_in (f.b), ==, 2);
       g_assert_cmpint (size_of (f.a, "tagged on a", "user.tag"), ==, 5);
@@ -384,12 +381,7 @@ test_larger_than_the_disk_takes (void)
       set (f.a, "one", "user.large", LARGE);
       set (f.a, "one", "user.small", 5);
       set (f.a, "two", "user.large", LARGE);
-      add (&f);
-      turn (&f, 0, "on");
-      g_variant_unref (sk_fleet_sync (f.fleet, 0));
-      attach (&f);
-      turn (&f, 1, "on");
-      assert_rest (&f);
+      join_on_both (&f);
       assert_file (f.b, "one", "one");
       assert_file (f.b, "two", "two");
       g_assert_cmpint (size_of (f.b, "one", "user.small"), ==, 5);
@@ -424,12 +416,7 @@ test_larger_than_is_taken_in (void)
       sk_put_file (f.a, "one", "one", -1);
       set (f.a, "one", "user.first", LARGE);
       set (f.a, "one", "user.second", LARGE);
-      add (&f);
-      turn (&f, 0, "on");
-      g_variant_unref (sk_fleet_sync (f.fleet, 0));
-      attach (&f);
-      turn (&f, 1, "on");
-      assert_rest (&f);
+      join_on_both (&f);
       assert_file (f.b, "one", "one");
       g_assert_cmpint (size_of (f.b, "one", "user.first"), ==, -1);
       g_assert_cmpuint (open_issues (&f, 0, "more than 64 KiB"), ==, 1);

@@ -1,22 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A damaged database file of the first version, which is brought to the present one when it is opened. The input says what is done to it: records of
- * four bytes, a position (24 bits, modulo the length of the file) and a value that the byte there is XOR-ed with; the value 0 cuts the file at the
- * position. */
-#include "../index/index-support.h"
-
-int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
-
-static char *good, *path, *dir;
-static gsize good_len;
-
-static void
-clean_up (void)
-{
-  remove_tree (dir);
-  g_free (good);
-  g_free (path);
-  g_free (dir);
-}
+/* A damaged database file of the first version, which is brought to the present one when it is opened. */
+#include "fuzz-damaged.h"
 
 static void
 make_good (void)
@@ -24,36 +8,4 @@ make_good (void)
   g_assert_true (g_file_get_contents (SK_FUZZ_FIXTURES "/index-v1.sqlite", &good, &good_len, NULL));
   dir = g_dir_make_tmp ("fuzz-index-XXXXXX", NULL);
   path = g_build_filename (dir, "index.sqlite", NULL);
-  atexit (clean_up);
-}
-
-int
-LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
-{
-  static const char *const companions[] = { "-wal", "-journal", ".new" };
-  g_autofree char *bad = NULL;
-  gsize len;
-
-  if (good == NULL)
-    make_good ();
-  bad = g_memdup2 (good, good_len);
-  len = good_len;
-  for (gsize at = 0; at + 4 <= size && at < 4096; at += 4)
-    {
-      gsize position = ((gsize) data[at] | (gsize) data[at + 1] << 8 | (gsize) data[at + 2] << 16) % good_len;
-
-      if (data[at + 3] == 0)
-        len = MIN (len, position);
-      else
-        bad[position] = (char) (bad[position] ^ (char) data[at + 3]);
-    }
-  for (guint i = 0; i < G_N_ELEMENTS (companions); i++)
-    {
-      g_autofree char *companion = g_strconcat (path, companions[i], NULL);
-
-      g_unlink (companion);
-    }
-  g_assert_true (g_file_set_contents (path, bad, (gssize) len, NULL));
-  use_damaged (path);
-  return 0;
 }

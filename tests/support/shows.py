@@ -35,8 +35,10 @@ class Show:
 
 
 @contextlib.contextmanager
-def workplace(ram=False):
-    base = '/dev/shm' if ram and os.access('/dev/shm', os.W_OK) else None
+def workplace(ram=False, base=None):
+    """A directory for the time of the block: on the RAM disk, or below `base`."""
+    if ram and os.access('/dev/shm', os.W_OK):
+        base = '/dev/shm'
     path = pathlib.Path(tempfile.mkdtemp(prefix='skerry-show-', dir=base))
     try:
         yield path
