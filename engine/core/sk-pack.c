@@ -114,22 +114,29 @@ open_chunk (const SkKey *chunk_key, const SkKey *id_key, const SkId *vault, cons
   return TRUE;
 }
 
+gboolean
+sk_pack_open_chunk_into (const SkPackRow *row, const guint8 *sealed, gsize len, const SkId *vault,
+                         const SkId *epoch, SkKeyring *keys, SkCompressor *z, guint8 *plain,
+                         GError **error)
+{
+  g_auto(SkKey) chunk_key = { 0 };
+  g_auto(SkKey) id_key = { 0 };
+
+  if (!sk_pack_row_is_valid (row) || len != row->stored_len)
+    return sk_fail (error, SK_ERROR_CORRUPT, "A chunk has the wrong length");
+  if (!sk_keyring_get (keys, epoch, SK_USE_CHUNK, &chunk_key, error))
+    return FALSE;
+  sk_keyring_id_key (keys, &id_key);
+  return open_chunk (&chunk_key, &id_key, vault, epoch, row, sealed, z, plain, error);
+}
+
 GBytes *
 sk_pack_open_chunk (const SkPackRow *row, const guint8 *sealed, gsize len, const SkId *vault,
                     const SkId *epoch, SkKeyring *keys, SkCompressor *z, GError **error)
 {
-  g_auto(SkKey) chunk_key = { 0 };
-  g_auto(SkKey) id_key = { 0 };
-  g_autofree guint8 *plain = NULL;
+  g_autofree guint8 *plain = sk_pack_row_is_valid (row) ? g_malloc (row->plain_len) : NULL;
 
-  if (!sk_pack_row_is_valid (row) || len != row->stored_len)
-    return sk_fail (error, SK_ERROR_CORRUPT, "A chunk has the wrong length"), NULL;
-  if (!sk_keyring_get (keys, epoch, SK_USE_CHUNK, &chunk_key, error))
-    return NULL;
-  sk_keyring_id_key (keys, &id_key);
-
-  plain = g_malloc (row->plain_len);
-  if (!open_chunk (&chunk_key, &id_key, vault, epoch, row, sealed, z, plain, error))
+  if (!sk_pack_open_chunk_into (row, sealed, len, vault, epoch, keys, z, plain, error))
     return NULL;
   return g_bytes_new_take (g_steal_pointer (&plain), row->plain_len);
 }
@@ -142,21 +149,55 @@ struct _SkPackBuilder
   SkId epoch;
   SkKey chunk_key;
   SkKey id_key;
-  GByteArray *object;      /* header and sealed chunks so far */
+  GBytes *room;            /* where the object is built */
+  guint8 *object;          /* in @room: header and sealed chunks so far */
+  gsize len, size;         /* of @object, of @room */
   SkSha256 *hash;          /* of the same bytes */
   GArray *rows;            /* SkPackRow */
   SkWriter table;          /* the rows as they will be sealed, without the count */
 };
 
+static void
+take_room (SkPackBuilder *self, GBytes *room)
+{
+  g_clear_pointer (&self->room, g_bytes_unref);
+  self->room = room;
+  self->object = (guint8 *) g_bytes_get_data (room, &self->size);
+}
+
+/* Where the next @len bytes of the object go. */
+static guint8 *
+extend (SkPackBuilder *self, gsize len)
+{
+  if (len > self->size - self->len)
+    {
+      gsize larger = MAX (2 * self->size, self->len + len);
+      guint8 *moved = g_malloc (larger);
+
+      if (self->len > 0)
+        memcpy (moved, self->object, self->len);
+      take_room (self, g_bytes_new_take (moved, larger));
+    }
+  self->len += len;
+  return self->object + self->len - len;
+}
+
+static void
+append (SkPackBuilder *self, gconstpointer data, gsize len)
+{
+  memcpy (extend (self, len), data, len);
+}
+
 SkPackBuilder *
-sk_pack_builder_new (const SkId *vault, SkKeyring *keys, GError **error)
+sk_pack_builder_new (const SkId *vault, SkKeyring *keys, GBytes *room, GError **error)
 {
   g_autoptr(SkPackBuilder) self = g_new0 (SkPackBuilder, 1);
   guint32 version = GUINT32_TO_LE (PACK_VERSION);
 
   self->vault = *vault;
   self->epoch = *sk_keyring_current (keys);
-  self->object = g_byte_array_new ();
+  if (room != NULL)
+    take_room (self, room);
   self->hash = sk_sha256_new ();
   self->rows = g_array_new (FALSE, FALSE, sizeof (SkPackRow));
   sk_writer_init (&self->table);
@@ -164,12 +205,12 @@ sk_pack_builder_new (const SkId *vault, SkKeyring *keys, GError **error)
     return NULL;
   sk_keyring_id_key (keys, &self->id_key);
 
-  g_byte_array_append (self->object, head_magic, sizeof head_magic);
-  g_byte_array_append (self->object, (const guint8 *) &version, sizeof version);
-  g_byte_array_append (self->object, self->vault.bytes, sizeof self->vault.bytes);
-  g_byte_array_append (self->object, self->epoch.bytes, sizeof self->epoch.bytes);
-  g_assert (self->object->len == HEADER_SIZE);
-  sk_sha256_update (self->hash, self->object->data, self->object->len);
+  append (self, head_magic, sizeof head_magic);
+  append (self, &version, sizeof version);
+  append (self, self->vault.bytes, sizeof self->vault.bytes);
+  append (self, self->epoch.bytes, sizeof self->epoch.bytes);
+  g_assert (self->len == HEADER_SIZE);
+  sk_sha256_update (self->hash, self->object, self->len);
   return g_steal_pointer (&self);
 }
 
@@ -180,7 +221,7 @@ sk_pack_builder_free (SkPackBuilder *self)
     return;
   sk_key_clear (&self->chunk_key);
   sk_key_clear (&self->id_key);
-  g_clear_pointer (&self->object, g_byte_array_unref);
+  g_clear_pointer (&self->room, g_bytes_unref);
   g_clear_pointer (&self->hash, sk_sha256_free);
   g_clear_pointer (&self->rows, g_array_unref);
   sk_writer_clear (&self->table);
@@ -190,7 +231,7 @@ sk_pack_builder_free (SkPackBuilder *self)
 gsize
 sk_pack_builder_size (SkPackBuilder *self)
 {
-  return self->object->len + SK_SEAL_OVERHEAD + 3 + self->table.bytes->len + TRAILER_SIZE;
+  return self->len + SK_SEAL_OVERHEAD + 3 + self->table.bytes->len + TRAILER_SIZE;
 }
 
 /* Whether a chunk of @stored_len sealed bytes still fits, padding included. */
@@ -207,7 +248,7 @@ check_room (SkPackBuilder *self, gsize stored_len, GError **error)
 static void
 take_row (SkPackBuilder *self, const SkPackRow *row)
 {
-  sk_sha256_update (self->hash, self->object->data + row->offset, row->stored_len);
+  sk_sha256_update (self->hash, self->object + row->offset, row->stored_len);
   g_array_append_val (self->rows, *row);
   sk_writer_hash (&self->table, &row->id);
   sk_writer_u8 (&self->table, (guint8) row->method);
@@ -232,7 +273,7 @@ sk_pack_builder_add (SkPackBuilder *self, SkCompressor *z, int level, const SkHa
                      const guint8 *plain, gsize len, gboolean verify, GError **error)
 {
   g_autofree guint8 *altered = NULL;
-  SkPackRow row = { .id = *id, .offset = self->object->len };
+  SkPackRow row = { .id = *id, .offset = self->len };
   const guint8 *body;
   guint8 *packed;
   gsize bound, body_len;
@@ -254,14 +295,13 @@ sk_pack_builder_add (SkPackBuilder *self, SkCompressor *z, int level, const SkHa
   row.plain_len = (guint32) len;
   row.stored_len = (guint32) (body_len + SK_SEAL_OVERHEAD);
 
-  g_byte_array_set_size (self->object, (guint) (row.offset + row.stored_len));
   ad_chunk (&ad, &self->vault, &self->epoch, &row);
-  sk_seal (&self->chunk_key, ad.bytes, ad.len, body, body_len, self->object->data + row.offset);
+  sk_seal (&self->chunk_key, ad.bytes, ad.len, body, body_len, extend (self, row.stored_len));
   if (verify
       && !open_chunk (&self->chunk_key, &self->id_key, &self->vault, &self->epoch, &row,
-                      self->object->data + row.offset, z, sk_compressor_scratch (z, 1, len), error))
+                      self->object + row.offset, z, sk_compressor_scratch (z, 1, len), error))
     {
-      g_byte_array_set_size (self->object, (guint) row.offset);
+      self->len = row.offset;
       g_prefix_error_literal (
           error, "Sealed content read back wrong; the memory of this machine may be faulty: ");
       return FALSE;
@@ -275,7 +315,7 @@ static GByteArray *
 padded_table (SkPackBuilder *self)
 {
   g_auto(SkWriter) plain = { 0 };
-  gsize around = self->object->len + SK_SEAL_OVERHEAD + TRAILER_SIZE;
+  gsize around = self->len + SK_SEAL_OVERHEAD + TRAILER_SIZE;
   gsize filled;
 
   sk_writer_init (&plain);
@@ -291,8 +331,8 @@ GBytes *
 sk_pack_builder_finish (SkPackBuilder *self, SkHash *name, GArray **rows, GError **error)
 {
   g_autoptr(GByteArray) table = NULL;
-  GByteArray *object = self->object;
-  gsize body_end = object->len;
+  gsize body_end = self->len;
+  guint8 *tail;
   guint32 table_len;
   SkHash before;
   Ad ad;
@@ -301,22 +341,21 @@ sk_pack_builder_finish (SkPackBuilder *self, SkHash *name, GArray **rows, GError
     return sk_fail (error, SK_ERROR_USAGE, "A pack must hold at least one chunk"), NULL;
   table = padded_table (self);
   table_len = GUINT32_TO_LE (table->len + SK_SEAL_OVERHEAD);
-  g_byte_array_set_size (object, (guint) (body_end + table->len + SK_SEAL_OVERHEAD + TRAILER_SIZE));
-  g_assert (object->len <= SK_PACK_SIZE_MAX);
+  tail = extend (self, table->len + SK_SEAL_OVERHEAD + TRAILER_SIZE);
+  g_assert (self->len <= SK_PACK_SIZE_MAX);
 
   if (!sk_sha256_peek (self->hash, &before))
-    sk_sha256 (object->data, body_end, &before);
+    sk_sha256 (self->object, body_end, &before);
   ad_table (&ad, &self->vault, &self->epoch, &before);
-  sk_seal (&self->chunk_key, ad.bytes, ad.len, table->data, table->len, object->data + body_end);
-  ad_length (&ad, &self->vault, &self->epoch, object->len);
-  sk_seal (&self->chunk_key, ad.bytes, ad.len, (const guint8 *) &table_len, sizeof table_len,
-           object->data + object->len - TRAILER_SIZE);
-  memcpy (object->data + object->len - sizeof tail_magic, tail_magic, sizeof tail_magic);
+  sk_seal (&self->chunk_key, ad.bytes, ad.len, table->data, table->len, tail);
+  ad_length (&ad, &self->vault, &self->epoch, self->len);
+  sk_seal (&self->chunk_key, ad.bytes, ad.len, (const guint8 *) &table_len, sizeof table_len, self->object + self->len - TRAILER_SIZE);
+  memcpy (self->object + self->len - sizeof tail_magic, tail_magic, sizeof tail_magic);
 
-  sk_sha256_update (self->hash, object->data + body_end, object->len - body_end);
+  sk_sha256_update (self->hash, tail, self->len - body_end);
   sk_sha256_finish (g_steal_pointer (&self->hash), name);
   *rows = g_steal_pointer (&self->rows);
-  return g_byte_array_free_to_bytes (g_steal_pointer (&self->object));
+  return g_bytes_new_from_bytes (self->room, 0, self->len);
 }
 
 /* --- reading --- */

@@ -20,7 +20,8 @@ gboolean sk_pack_row_is_valid (const SkPackRow *row);
 
 /* Not for several threads at once; may move from one to another. */
 typedef struct _SkPackBuilder SkPackBuilder;
-SkPackBuilder *sk_pack_builder_new (const SkId *vault, SkKeyring *keys, GError **error);
+/* @room: memory that nobody else reads, in which the object is built as long as it fits; NULL for none. (transfer full) */
+SkPackBuilder *sk_pack_builder_new (const SkId *vault, SkKeyring *keys, GBytes *room, GError **error);
 void sk_pack_builder_free (SkPackBuilder *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkPackBuilder, sk_pack_builder_free)
 /* Compresses, seals and appends one chunk whose id is @id. With @verify the sealed bytes are opened again
@@ -45,5 +46,8 @@ GArray *sk_pack_read_table (GBytes *object, const SkId *vault, SkKeyring *keys, 
 /* Opens one sealed chunk (row->stored_len bytes at @sealed) and verifies its id. (transfer full) */
 GBytes *sk_pack_open_chunk (const SkPackRow *row, const guint8 *sealed, gsize len, const SkId *vault, const SkId *epoch,
                             SkKeyring *keys, SkCompressor *z, GError **error);
+/* The same into memory of row->plain_len bytes. */
+gboolean sk_pack_open_chunk_into (const SkPackRow *row, const guint8 *sealed, gsize len, const SkId *vault, const SkId *epoch,
+                                  SkKeyring *keys, SkCompressor *z, guint8 *plain, GError **error);
 /* "packs/<2 hex>/<64 hex>" (transfer full) */
 char *sk_pack_object_name (const SkHash *name);

@@ -83,7 +83,7 @@ typedef struct
 {
   SkDownResult down;
   GPtrArray *up_failed;          /* char*: of the last pass */
-  guint64 sent_files, sent_bytes;
+  guint64 sent_files, sent_bytes, scanned;
   SkCounters before;
 } Sync;
 
@@ -143,6 +143,16 @@ sent_counts (SkCommand *self, const Sync *sync)
   return g_variant_builder_end (&builder);
 }
 
+/* Whether a further round would find nothing to do, as far as this program knows. What only went up, or only came down to where nothing was,
+ * is not looked at again for its own sake: that would be a second scan of everything. @files, @placed: in this round. */
+static gboolean
+is_level (const SkUpResult *up, const SkDownResult *down, guint64 files, guint64 placed, gboolean last)
+{
+  if (files == 0 && up->entries == 0)
+    return down->dirty_left == 0 || last;
+  return (placed == 0 || up->entries == 0) && !up->again && !down->again && down->failed->len == 0 && down->dirty_left == 0;
+}
+
 static gboolean
 run_rounds (SkCommand *self, const gint64 *rows, guint n, Sync *sync, GError **error)
 {
@@ -151,7 +161,7 @@ run_rounds (SkCommand *self, const gint64 *rows, guint n, Sync *sync, GError **e
   for (guint round = 0; round < SYNC_ROUNDS_MAX; round++)
     {
       SkUpResult up;
-      guint64 files_before = sync->down.files;
+      guint64 files = sync->down.files, placed = sync->down.placed;
 
       sk_progress_turn (progress, FALSE);
       if (!sk_up_sync (self->session->up, rows, n, &up, self->cancellable, error))
@@ -160,13 +170,14 @@ run_rounds (SkCommand *self, const gint64 *rows, guint n, Sync *sync, GError **e
       sync->up_failed = g_steal_pointer (&up.failed);
       sync->sent_files += up.files;
       sync->sent_bytes += up.bytes;
+      sync->scanned += up.scanned;
       sk_progress_turn (progress, TRUE);
       /* Failures of an earlier round that this one mends are no failures. */
       g_ptr_array_set_size (sync->down.failed, 0);
+      sync->down.again = FALSE;
       if (!sk_down_sync (self->session->down, rows, n, &sync->down, self->cancellable, error))
         return FALSE;
-      /* Level: nothing was written on either side in this round. */
-      if (sync->down.files == files_before && up.entries == 0 && (sync->down.dirty_left == 0 || round > 2))
+      if (is_level (&up, &sync->down, sync->down.files - files, sync->down.placed - placed, round > 2))
         return TRUE;
     }
   return TRUE;
@@ -237,6 +248,7 @@ sk_cmd_sync (SkCommand *self, GError **error)
   g_variant_builder_add (&builder, "{sv}", "failed", failed_list (&sync));
   g_variant_builder_add (&builder, "{sv}", "n-failed", g_variant_new_uint64 (n_failed (&sync)));
   g_variant_builder_add (&builder, "{sv}", "sent", sent_counts (self, &sync));
+  g_variant_builder_add (&builder, "{sv}", "scanned", g_variant_new_uint64 (sync.scanned));
   g_variant_builder_add (&builder, "{sv}", "attention", g_variant_new_boolean (attention));
   g_clear_pointer (&sync.up_failed, g_ptr_array_unref);
   sk_down_result_clear (&sync.down);

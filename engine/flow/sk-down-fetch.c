@@ -3,6 +3,7 @@
  * is mostly wanted is fetched whole. Every chunk is verified by its id before it is used. */
 #include "sk-down-private.h"
 
+#include "sk-memory.h"
 #include "sk-pack.h"
 #include "sk-split.h"
 #include "sk-test-hooks.h"
@@ -133,17 +134,48 @@ request_free (gpointer data)
   g_free (self);
 }
 
+/* What the chunks will have together, as far as they share one block. Lengths come from outside: a row that lies gets no more than this. */
+static gsize
+plain_room (const Request *request)
+{
+  gsize size = 0;
+
+  for (guint i = 0; i < request->needs->len; i++)
+    {
+      const SkPackRow *row = &((const SkDownNeed *) request->needs->pdata[i])->place.row;
+
+      if (sk_pack_row_is_valid (row) && size + row->plain_len <= RANGE_MAX)
+        size += row->plain_len;
+    }
+  return size;
+}
+
+static GBytes *
+open_need (Request *request, const SkPackRow *row, const guint8 *sealed, SkSlab *slab, SkCompressor *z, GError **error)
+{
+  SkSession *session = request->fetch->down->session;
+  SkKeyring *keys = request->fetch->down->config->keys;
+  guint8 *room = sk_slab_room (slab, row->plain_len);
+
+  if (room == NULL)
+    return sk_pack_open_chunk (row, sealed, row->stored_len, &session->who.vault, &request->epoch, keys, z, error);
+  if (!sk_pack_open_chunk_into (row, sealed, row->stored_len, &session->who.vault, &request->epoch, keys, z, room, error))
+    return NULL;
+  return sk_slab_take (slab, row->plain_len);
+}
+
 /* cpu pool */
 static void
 run_open (gpointer data)
 {
   Request *request = data;
   SkSession *session = request->fetch->down->session;
-  SkKeyring *keys = request->fetch->down->config->keys;
   SkCompressor *z = sk_session_take_compressor (session);
+  SkSlab slab;
   gsize len;
   const guint8 *bytes = g_bytes_get_data (request->bytes, &len);
 
+  sk_slab_init (&slab, plain_room (request));
   request->plain = g_ptr_array_new_full (request->needs->len, bytes_free);
   for (guint i = 0; i < request->needs->len; i++)
     {
@@ -152,10 +184,11 @@ run_open (gpointer data)
       GBytes *plain = NULL;
 
       if (at <= len && need->place.row.stored_len <= len - at)
-        plain = sk_pack_open_chunk (&need->place.row, bytes + at, need->place.row.stored_len, &session->who.vault, &request->epoch, keys, z,
-                                    request->error == NULL ? &request->error : NULL);
+        plain = open_need (request, &need->place.row, bytes + at, &slab, z, request->error == NULL ? &request->error : NULL);
       g_ptr_array_add (request->plain, plain);
     }
+  sk_slab_clear (&slab);
+  g_clear_pointer (&request->bytes, g_bytes_unref);
   sk_session_give_compressor (session, z);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sk-merge.h"
+#include "sk-rules.h"
 #include "sk-test-hooks.h"
 
 typedef struct
@@ -106,8 +107,9 @@ join_chunks (const SkDownItem *item)
 }
 
 static gboolean
-write_file (SkDown *down, SkRoot *root, SkDownItem *item)
+write_file (SkDown *down, SkTargetRun *run, SkDownItem *item)
 {
+  SkRoot *root = run->root;
   const SkStat *expected;
   SkMeta meta;
 
@@ -129,7 +131,7 @@ write_file (SkDown *down, SkRoot *root, SkDownItem *item)
     gsize len;
     const guint8 *data = g_bytes_get_data (bytes, &len);
 
-    return sk_target_write_small (root, item->path, data, len, expected, &meta, TRUE, down->trash_batch, &item->out, &item->error);
+    return sk_target_run_write (run, item->path, data, len, expected, &meta, TRUE, down->trash_batch, &item->out, &item->error);
   }
 }
 
@@ -174,7 +176,9 @@ run_step (gpointer data)
 {
   Step *step = data;
   SkRoot *root = step->folder->root;
+  g_auto(SkTargetRun) run = { .tmp = -1, .parent = -1 };
 
+  sk_target_run_init (&run, root);
   for (guint i = 0; i < step->items->len && !g_cancellable_is_cancelled (step->down->cancellable); i++)
     {
       SkDownItem *item = step->items->pdata[i];
@@ -193,7 +197,7 @@ run_step (gpointer data)
       else if (item->node->target.kind == SK_KIND_SYMLINK)
         item->placed = make_link (step->down, root, item);
       else
-        item->placed = write_file (step->down, root, item);
+        item->placed = write_file (step->down, &run, item);
       sk_down_attributes_look (root, item);
     }
 }
@@ -294,6 +298,9 @@ count_placed (SkDown *self, SkDownItem *item)
 {
   SkCounters add = { 0 };
 
+  self->result->placed += item->placed;
+  /* What was there before lies in the trash now, perhaps with a person's last words in it (A11). */
+  self->result->again |= item->placed && (item->node->base.kind != SK_KIND_NONE || item->move_from != NULL || strcmp (item->path, SK_RULES_NAME) == 0);
   if (!item->placed || item->node->target.kind != SK_KIND_FILE || item->action == SK_APPLY_META)
     return;
   add.files_down = 1;
@@ -340,6 +347,7 @@ sk_down_report_failure (SkDown *self, SkFlowFolder *folder, SkDownItem *item)
   if (g_error_matches (item->error, SK_ERROR, SK_ERROR_CHANGED) || g_error_matches (item->error, SK_ERROR, SK_ERROR_EXISTS))
     {
       /* The disk is not as the base says: that is a local change, and the way up takes it first. */
+      self->result->again = TRUE;
       sk_up_note (self->session->up, folder->row, item->path, FALSE, FALSE);
       if (item->move_from != NULL)
         sk_up_note (self->session->up, folder->row, item->move_from, FALSE, FALSE);

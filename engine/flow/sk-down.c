@@ -251,6 +251,7 @@ apply_folder (SkDown *self, SkFlowFolder *folder)
       if (only_rules)
         {
           /* What lies here is looked at by them first. */
+          self->result->again = TRUE;
           if (self->session->watch)
             sk_up_note (self->session->up, folder->row, "", TRUE, FALSE);
           sk_down_wake (self);

@@ -172,6 +172,7 @@ typedef struct
   gboolean ok;
   GPtrArray *failed;             /* char* "path: why" */
   guint64 files, bytes, entries, scanned;
+  gboolean again;                /* something waits to be looked at once more */
 } SkUpResult;
 void sk_up_result_clear (SkUpResult *self);
 /* Scans @folders (rows; NULL = all attached), takes in what changed and publishes; waits until that is durable in the storages. */
@@ -207,6 +208,8 @@ typedef struct
   GArray *sources;               /* SkDownSource */
   GPtrArray *failed;             /* SkDownFailure */
   guint64 dirty_left;
+  guint64 placed;                /* paths of every kind */
+  gboolean again;                /* the way up has something to look at: what gave way, what was in the way, other rules */
 } SkDownResult;
 typedef struct { gint64 storage; guint64 chunks, wire_bytes, requests; } SkDownSource;
 void sk_down_result_init (SkDownResult *self);

@@ -2,6 +2,7 @@
 /* Chunks that no storage of their folder holds go into packs: compress, seal, put. One pack is one job of the cpu pool. */
 #include "sk-up-private.h"
 
+#include "sk-memory.h"
 #include "sk-pack.h"
 #include "sk-test-hooks.h"
 
@@ -235,13 +236,24 @@ seal_done (gpointer data)
     pack_ended (self, pack);
 }
 
+/* At most: compressed chunks are never larger. */
+static gsize
+object_size (const GArray *chunks)
+{
+  gsize size = SK_UP_PACK_FRAME;
+
+  for (guint i = 0; i < chunks->len; i++)
+    size += g_array_index (chunks, SkSplitChunk, i).ref.size + SK_UP_PACK_ROW;
+  return sk_padme (size);
+}
+
 /* cpu pool */
 static void
 run_seal (gpointer data)
 {
   SkUpPack *pack = data;
   SkSession *session = pack->up->session;
-  g_autoptr(SkPackBuilder) builder = sk_pack_builder_new (&session->who.vault, pack->keys, &pack->error);
+  g_autoptr(SkPackBuilder) builder = sk_pack_builder_new (&session->who.vault, pack->keys, sk_memory_block (object_size (pack->chunks)), &pack->error);
   SkCompressor *z = sk_session_take_compressor (session);
 
   for (guint i = 0; builder != NULL && pack->error == NULL && i < pack->chunks->len && !is_given_up (pack); i++)

@@ -68,7 +68,7 @@ collect (SkUpItem *item)
 }
 
 static gboolean
-read_file (SkUpItem *item, SkSession *session, SkRoot *root, gboolean xattrs)
+read_file (SkUpItem *item, SkSession *session, SkRoot *root, SkSlab *slab, gboolean xattrs)
 {
   gboolean done = FALSE;
 
@@ -94,6 +94,7 @@ read_file (SkUpItem *item, SkSession *session, SkRoot *root, gboolean xattrs)
       if (item->splitter == NULL)
         return FALSE;
     }
+  sk_splitter_use_slab (item->splitter, slab);
   if (!sk_splitter_step (item->splitter, SK_UP_STEP, item->fresh, &done, session->stopping, &item->error))
     return FALSE;
   item->blank = item->blank && sk_crash_is_blank (item);
@@ -111,12 +112,12 @@ read_file (SkUpItem *item, SkSession *session, SkRoot *root, gboolean xattrs)
 }
 
 static void
-read_one (SkUpItem *item, SkSession *session, SkRoot *root, gboolean xattrs)
+read_one (SkUpItem *item, SkSession *session, SkRoot *root, SkSlab *slab, gboolean xattrs)
 {
   switch (item->found->stat.kind)
     {
     case SK_KIND_FILE:
-      (void) read_file (item, session, root, xattrs);
+      (void) read_file (item, session, root, slab, xattrs);
       break;
     case SK_KIND_SYMLINK:
       item->content = empty_content (item, SK_KIND_SYMLINK);
@@ -141,24 +142,43 @@ read_one (SkUpItem *item, SkSession *session, SkRoot *root, gboolean xattrs)
     }
 }
 
+/* What the small files of this job have together. */
+static gsize
+small_bytes (const GPtrArray *items)
+{
+  gsize bytes = 0;
+
+  for (guint i = 0; i < items->len; i++)
+    {
+      const SkFound *found = ((SkUpItem *) items->pdata[i])->found;
+
+      if (found->stat.kind == SK_KIND_FILE && found->stat.size <= SK_SMALL_FILE && found->moved_from == NULL)
+        bytes += found->stat.size;
+    }
+  return bytes;
+}
+
 /* disk pool */
 static void
 run_read (gpointer data)
 {
   ReadJob *job = data;
+  SkSlab slab;
 
+  sk_slab_init (&slab, small_bytes (job->items));
   for (guint i = 0; i < job->items->len; i++)
     {
       SkUpItem *item = job->items->pdata[i];
 
       while (!item->read_done && item->error == NULL)
         {
-          read_one (item, job->up->session, job->root, job->xattrs);
+          read_one (item, job->up->session, job->root, &slab, job->xattrs);
           sk_test_stage ("ingest");
           if (item->found->stat.size > SK_UP_SMALL)
             break;             /* one step of a large file per job */
         }
     }
+  sk_slab_clear (&slab);
 }
 
 /* Index thread: the chunk list of a file that was moved. */

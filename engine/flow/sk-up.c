@@ -113,6 +113,19 @@ pipeline_idle (SkUp *self)
   return g_queue_is_empty (&self->candidates) && g_queue_is_empty (&self->large) && self->reads_out == 0 && self->packs_out == 0;
 }
 
+static gboolean
+looks_again (SkUp *self)
+{
+  GHashTableIter iter;
+  gpointer value;
+
+  g_hash_table_iter_init (&iter, self->folders);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    if (sk_settle_count (((SkUpFolder *) value)->settle) > 0 || ((SkUpFolder *) value)->again_at != 0)
+      return TRUE;
+  return FALSE;
+}
+
 static void
 answer_request (SkUp *self, SkUpRequest *request)
 {
@@ -122,6 +135,7 @@ answer_request (SkUp *self, SkUpRequest *request)
   result->bytes = self->bytes;
   result->entries = self->entries;
   result->scanned = self->scanned;
+  result->again = looks_again (self);
   result->failed = self->failed;
   result->ok = self->failed->len == 0;
   if (request->started && request->n == 0 && !self->closing)

@@ -15,6 +15,8 @@
 
 #include <string.h>
 
+#include "sk-memory.h"
+
 #define BATCH 65536u
 #define SLOTS (2u * BATCH)    /* of the table in memory, a power of two, never more than half full: 2 MiB */
 
@@ -58,7 +60,7 @@ sk_hash_index_free (SkHashIndex *self)
 {
   if (self == NULL)
     return;
-  g_free (self->slots);
+  sk_memory_table_free (self->slots, SLOTS * sizeof *self->slots);
   g_free (self->filter);
   g_free (self);
 }
@@ -66,7 +68,7 @@ sk_hash_index_free (SkHashIndex *self)
 void
 sk_hash_index_forget (SkHashIndex *self)
 {
-  g_clear_pointer (&self->slots, g_free);
+  sk_memory_table_free (g_steal_pointer (&self->slots), SLOTS * sizeof *self->slots);
   self->used = 0;
   self->loaded = FALSE;
 }
@@ -230,7 +232,7 @@ load (SkIndex *index, SkHashIndex *self, GError **error)
   if (!sk_index_read_u64 (index, self->setting, 0, &merged, error))
     return FALSE;
   sk_hash_index_forget (self);
-  self->slots = g_new0 (Slot, SLOTS);
+  self->slots = sk_memory_table (SLOTS * sizeof *self->slots);
   self->merged = (gint64) MIN (merged, (guint64) G_MAXINT64);
   self->loaded = read_tail (index, self, error);
   return self->loaded;

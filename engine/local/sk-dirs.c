@@ -146,3 +146,58 @@ sk_dirs_open_own (SkRoot *root, const char *path, GError **error)
     sk_write_fail (error, root, errno, "make the folder", path);
   return fd;
 }
+
+/* ---- a run of changes ---- */
+
+void
+sk_target_run_init (SkTargetRun *self, SkRoot *root)
+{
+  *self = (SkTargetRun) { .root = root, .tmp = -1, .parent = -1 };
+}
+
+static void
+forget_parent (SkTargetRun *self)
+{
+  if (self->parent >= 0)
+    close (self->parent);
+  self->parent = -1;
+  g_clear_pointer (&self->parent_path, g_free);
+}
+
+void
+sk_target_run_clear (SkTargetRun *self)
+{
+  forget_parent (self);
+  if (self->tmp >= 0)
+    close (self->tmp);
+  self->tmp = -1;
+}
+
+int
+sk_target_run_tmp (SkTargetRun *self, GError **error)
+{
+  if (self->tmp < 0)
+    self->tmp = sk_dirs_open_own (self->root, SK_OWN_TMP, error);
+  return self->tmp;
+}
+
+int
+sk_target_run_parent (SkTargetRun *self, const char *path, gboolean make, const char **name,
+                      GError **error)
+{
+  gsize len = (gsize) (sk_path_name (path) - path);
+
+  len -= len > 0;                       /* the slash */
+  if (self->parent >= 0 && strlen (self->parent_path) == len
+      && memcmp (self->parent_path, path, len) == 0)
+    {
+      *name = sk_path_name (path);
+      return self->parent;
+    }
+  forget_parent (self);
+  self->parent = make ? sk_dirs_open_parent (self->root, path, name, error)
+                      : sk_root_open_parent (self->root, path, name, error);
+  if (self->parent >= 0)
+    self->parent_path = g_strndup (path, len);
+  return self->parent;
+}

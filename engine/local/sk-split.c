@@ -33,6 +33,7 @@ struct _SkSplitter
   SkChunker chunker;       /* of the open region */
   GBytes *carry;           /* of the open region: taken in by the chunker, no border yet; NULL when empty */
   gboolean finished;
+  SkSlab *slab;            /* or NULL; not owned */
 };
 
 void
@@ -115,6 +116,12 @@ sk_splitter_open (SkRoot *root, const char *path, const SkStat *expected, const 
       sk_chunker_init (&self->chunker, gear, self->sizes);
     }
   return g_steal_pointer (&self);
+}
+
+void
+sk_splitter_use_slab (SkSplitter *self, SkSlab *slab)
+{
+  self->slab = slab;
 }
 
 gboolean
@@ -245,12 +252,10 @@ static GBytes *
 fill_buffer (SkSplitter *self, guint64 max, gsize *carried, GError **error)
 {
   gsize want = (gsize) MIN (max, self->data_until - self->pos);
-  gsize before = 0;
-  g_autofree guint8 *buffer = NULL;
+  gsize before = self->carry != NULL ? g_bytes_get_size (self->carry) : 0;
+  g_autoptr(GBytes) block = sk_memory_block (before + want);
+  guint8 *buffer = (guint8 *) g_bytes_get_data (block, NULL);
 
-  if (self->carry != NULL)
-    before = g_bytes_get_size (self->carry);
-  buffer = g_malloc (before + want);
   if (before > 0)
     memcpy (buffer, g_bytes_get_data (self->carry, NULL), before);
   g_clear_pointer (&self->carry, g_bytes_unref);
@@ -258,7 +263,7 @@ fill_buffer (SkSplitter *self, guint64 max, gsize *carried, GError **error)
     return NULL;
   self->pos += want;
   *carried = before;
-  return g_bytes_new_take (g_steal_pointer (&buffer), before + want);
+  return g_steal_pointer (&block);
 }
 
 /* Cuts @buffer, of which the chunker knows the first @carried bytes; the rest becomes the carry. */
@@ -317,13 +322,14 @@ static gboolean
 read_small (SkSplitter *self, GArray *out, GError **error)
 {
   gsize size = (gsize) self->expected.size;
-  g_autofree guint8 *buffer = g_malloc (MAX (size, 1));
+  guint8 *room = self->slab != NULL ? sk_slab_room (self->slab, size) : NULL;
+  g_autofree guint8 *own = room == NULL ? g_malloc (MAX (size, 1)) : NULL;
 
-  if (!sk_read_exactly (self->fd, buffer, size, 0, self->path, error))
+  if (!sk_read_exactly (self->fd, room != NULL ? room : own, size, 0, self->path, error))
     return FALSE;
   self->pos = size;
   if (size > 0)
-    give_chunk (self, g_bytes_new_take (g_steal_pointer (&buffer), size), out);
+    give_chunk (self, room != NULL ? sk_slab_take (self->slab, size) : g_bytes_new_take (g_steal_pointer (&own), size), out);
   return TRUE;
 }
 

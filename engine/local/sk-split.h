@@ -3,6 +3,7 @@
  * a flow can hold its byte budget. */
 #pragma once
 #include "sk-chunker.h"
+#include "sk-memory.h"
 #include "sk-root.h"
 
 typedef struct { SkChunkRef ref; GBytes *data; /* NULL for a zero run */ } SkSplitChunk;
@@ -20,6 +21,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkSplitter, sk_splitter_free)
  * shows at the next step. After an error @out is as it was before this step, and the splitter is of no more use. A step reads at
  * least 1 MiB. Chunks share buffers of a few MiB: their memory is free when the last of a buffer's chunks is. */
 gboolean sk_splitter_step (SkSplitter *self, gsize max_bytes, GArray *out, gboolean *done, GCancellable *cancellable, GError **error);
+/* The next step puts the bytes of a file that is one chunk into @slab (or NULL), if they fit. */
+void sk_splitter_use_slab (SkSplitter *self, SkSlab *slab);
 /* After the last step: the file's user.* attributes as sk-xattr.h has them; *@out NULL for none, *@too_large when they have more than
  * SK_XATTR_MAX bytes. SK_ERROR_CHANGED when the file is not what it was when it was opened. */
 gboolean sk_splitter_xattrs (SkSplitter *self, GBytes **out, gboolean *too_large, GError **error);

@@ -33,7 +33,21 @@ typedef struct { guint32 mode; gint64 mtime; GBytes *xattrs; int *left_out; } Sk
  * (then NOT_FOUND), or is placed already and only its durability failed (IO). */
 gboolean sk_target_place (SkRoot *root, SkPartial *partial, const char *path, const SkStat *expected, const SkMeta *meta,
                           gboolean batch, const char *trash_batch, SkStat *out, GError **error);
+/* Directories that a run of changes keeps open, because the next one is mostly in the same: for one job on one thread, so for moments. A
+ * directory that a person moves meanwhile takes along what is put into it, as if that had come before. */
+typedef struct
+{
+  SkRoot *root;            /* borrowed */
+  int tmp, parent;         /* -1: not open */
+  char *parent_path;
+} SkTargetRun;
+void sk_target_run_init (SkTargetRun *self, SkRoot *root);
+void sk_target_run_clear (SkTargetRun *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (SkTargetRun, sk_target_run_clear)
 /* A whole small file at once: no partial. */
+gboolean sk_target_run_write (SkTargetRun *self, const char *path, const guint8 *data, gsize len, const SkStat *expected,
+                              const SkMeta *meta, gboolean batch, const char *trash_batch, SkStat *out, GError **error);
+/* The same for one alone. */
 gboolean sk_target_write_small (SkRoot *root, const char *path, const guint8 *data, gsize len, const SkStat *expected,
                                 const SkMeta *meta, gboolean batch, const char *trash_batch, SkStat *out, GError **error);
 gboolean sk_target_symlink (SkRoot *root, const char *path, const char *link, const SkStat *expected, gint64 mtime,

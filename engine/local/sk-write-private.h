@@ -19,6 +19,11 @@ int sk_dirs_open_parent (SkRoot *root, const char *path, const char **name, GErr
  * is not our root (OFFLINE). */
 int sk_dirs_open_own (SkRoot *root, const char *path, GError **error);
 
+/* The same for a run of changes, which keeps the descriptor. A directory that is not there is made when @make. */
+int sk_target_run_parent (SkTargetRun *self, const char *path, gboolean make, const char **name,
+                          GError **error);
+int sk_target_run_tmp (SkTargetRun *self, GError **error);
+
 /* --- one name in one open directory --- */
 typedef struct
 {

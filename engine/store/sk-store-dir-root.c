@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "sk-limits.h"
+#include "sk-memory.h"
 
 #define LOOK_MAX 1000u        /* names that are looked at for a message */
 #define READ_SLICE (4u << 20) /* bytes between two looks at the cancellable */
@@ -424,7 +425,7 @@ GBytes *
 sk_store_dir_read (SkStoreDir *self, int fd, const char *name, guint64 offset, guint64 len,
                    guint64 max_size, GCancellable *cancellable, GError **error)
 {
-  g_autofree guint8 *bytes = NULL;
+  g_autoptr(GBytes) bytes = NULL;
   struct stat info;
   guint64 size;
 
@@ -446,8 +447,8 @@ sk_store_dir_read (SkStoreDir *self, int fd, const char *name, guint64 offset, g
                sk_store_place (SK_STORE (self)), name, size, max_size);
       return NULL;
     }
-  bytes = g_malloc (MAX (size, 1));
-  if (!sk_store_dir_fill (self, fd, name, bytes, size, offset, cancellable, error))
+  bytes = sk_memory_block (size);
+  if (!sk_store_dir_fill (self, fd, name, (guint8 *) g_bytes_get_data (bytes, NULL), size, offset, cancellable, error))
     return NULL;
-  return g_bytes_new_take (g_steal_pointer (&bytes), size);
+  return g_steal_pointer (&bytes);
 }

@@ -3,6 +3,7 @@
 #include "sk-store-gio.h"
 
 #include "sk-limits.h"
+#include "sk-memory.h"
 
 #define TEMP_AGE_MAX (24 * 60 * 60) /* seconds; no put takes a day */
 
@@ -99,7 +100,7 @@ sk_store_gio_read_stream (SkStoreGio *self, GFileInputStream *stream, const char
                           GError **error)
 {
   g_autoptr(GFileInfo) info = NULL;
-  g_autofree guint8 *bytes = NULL;
+  g_autoptr(GBytes) bytes = NULL;
   guint64 size;
   gsize n_read;
 
@@ -123,14 +124,14 @@ sk_store_gio_read_stream (SkStoreGio *self, GFileInputStream *stream, const char
       && !g_seekable_seek (G_SEEKABLE (stream), (goffset) offset, G_SEEK_SET, cancellable, error))
     return NULL;
 
-  bytes = g_malloc (MAX (size, 1));
-  if (!g_input_stream_read_all (G_INPUT_STREAM (stream), bytes, size, &n_read, cancellable, error))
+  bytes = sk_memory_block (size);
+  if (!g_input_stream_read_all (G_INPUT_STREAM (stream), (gpointer) g_bytes_get_data (bytes, NULL), size, &n_read, cancellable, error))
     return NULL;
   if (n_read < size)
     return sk_fail (error, SK_ERROR_CORRUPT, "Storage “%s”: “%s” was cut while it was read",
                     sk_store_place (SK_STORE (self)), name),
            NULL;
-  return g_bytes_new_take (g_steal_pointer (&bytes), size);
+  return g_steal_pointer (&bytes);
 }
 
 GBytes *

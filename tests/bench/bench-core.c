@@ -137,7 +137,7 @@ step_pack (Bench *bench)
 
   for (gsize pos = 0; pos < bench->len;)
     {
-      g_autoptr(SkPackBuilder) builder = sk_pack_builder_new (&vault, bench->keys, NULL);
+      g_autoptr(SkPackBuilder) builder = sk_pack_builder_new (&vault, bench->keys, NULL, NULL);
       g_autoptr(GArray) rows = NULL;
       g_autoptr(GBytes) object = NULL;
       gsize end = MIN (pos + SK_PACK_TARGET_MAX, bench->len);

@@ -6,7 +6,7 @@ import shutil
 import statistics
 import subprocess
 
-from bench import RAM, Measured, make_data, result, say, size_of, warm, workplace
+from bench import RAM, Measured, make_data, result, say, size_of, warm, warm_memory, workplace
 from pipeline import SETS, ours, same
 
 SECRET = 'only for measuring'
@@ -64,8 +64,10 @@ def one_other(name, source, base):
         other = Other(name, place, source)
         other.prepare()
         empty = size_of(other.store)[0]
+        warm_memory(base, size_of(source)[0])
         up = other.up()
         stored, objects = size_of(other.store)
+        warm_memory(base, size_of(source)[0])
         down = other.down()
         if not same(source, other.out):
             raise RuntimeError(f'{name} brought back something else')

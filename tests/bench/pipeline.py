@@ -8,7 +8,7 @@ import shutil
 import statistics
 import subprocess
 
-from bench import BUILD, RAM, Device, Measured, join, make_data, measured, result, say, size_of, warm, workplace
+from bench import BUILD, RAM, Device, Measured, join, make_data, measured, result, say, size_of, warm, warm_memory, workplace
 
 # name -> kind, count for bench-data, pairs
 SETS = {
@@ -44,14 +44,17 @@ def ours(source, base):
         a.run('storage', 'add', 'disk', place / 'store')
         join(a, b, 'b')
         a.run('folder', 'add', 'f', source)
+        size = size_of(source)[0]
         log = next((place / 'store').iterdir()) / 'log'
         before = size_of(log)[0]
+        warm_memory(base, size)
         up = measured(a, 'sync')
         log_bytes = size_of(log)[0] - before
         stored, objects = size_of(place / 'store')
         b.sync()
         (place / 'b').mkdir()
         b.run('folder', 'attach', 'f', place / 'b')
+        warm_memory(base, size)
         down = measured(b, 'sync')
         if not same(source, place / 'b'):
             raise RuntimeError('what came down differs from what went up')
@@ -67,6 +70,7 @@ def run_set(name, base, pairs=None):
         size, files = size_of(source)
         for i in range(pairs or usual):
             warm(source)
+            warm_memory(base, 2 * size)
             reference = floor(source, base)
             warm(source)
             run = ours(source, base)

@@ -57,7 +57,7 @@ static const gsize lengths[] = { 1, 20, 5000, 5001, 100000, 100001, 262144, 3000
 static GBytes *
 make_pack (Fixture *f, SkKeyring *keys, SkHash *name, GArray **rows)
 {
-  g_autoptr(SkPackBuilder) builder = sk_pack_builder_new (&forge_vault, keys, NULL);
+  g_autoptr(SkPackBuilder) builder = sk_pack_builder_new (&forge_vault, keys, NULL, NULL);
   g_autoptr(GError) error = NULL;
   GBytes *object;
 
@@ -129,7 +129,7 @@ test_round_trip (Fixture *f, gconstpointer data)
 static void
 test_limits (Fixture *f, gconstpointer data)
 {
-  g_autoptr(SkPackBuilder) builder = sk_pack_builder_new (&forge_vault, f->keys, NULL);
+  g_autoptr(SkPackBuilder) builder = sk_pack_builder_new (&forge_vault, f->keys, NULL, NULL);
   g_autofree guint8 *large = g_malloc0 (SK_CHUNK_SIZE_MAX + 1);
   g_autoptr(GArray) rows = NULL;
   g_autoptr(GBytes) object = NULL;
@@ -195,7 +195,7 @@ test_row_validity (Fixture *f, gconstpointer data)
 static void
 test_many_rows (Fixture *f, gconstpointer data)
 {
-  g_autoptr(SkPackBuilder) builder = sk_pack_builder_new (&forge_vault, f->keys, NULL);
+  g_autoptr(SkPackBuilder) builder = sk_pack_builder_new (&forge_vault, f->keys, NULL, NULL);
   g_autoptr(GArray) rows = NULL;
   g_autoptr(GArray) read = NULL;
   g_autoptr(GBytes) object = NULL;
@@ -462,7 +462,7 @@ test_hostile_padding (Fixture *f, gconstpointer data)
 static void
 test_wrong_id_under_right_seal (Fixture *f, gconstpointer data)
 {
-  g_autoptr(SkPackBuilder) builder = sk_pack_builder_new (&forge_vault, f->keys, NULL);
+  g_autoptr(SkPackBuilder) builder = sk_pack_builder_new (&forge_vault, f->keys, NULL, NULL);
   SkHash id = { { 0xee } }, name;
   g_autoptr(GArray) rows = NULL;
   g_autoptr(GBytes) object = NULL;
@@ -480,7 +480,7 @@ test_wrong_id_under_right_seal (Fixture *f, gconstpointer data)
 static GBytes *
 small_pack (Fixture *f, SkHash *name)
 {
-  g_autoptr(SkPackBuilder) builder = sk_pack_builder_new (&forge_vault, f->keys, NULL);
+  g_autoptr(SkPackBuilder) builder = sk_pack_builder_new (&forge_vault, f->keys, NULL, NULL);
   g_autoptr(GArray) rows = NULL;
 
   for (guint i = 0; i < 3; i++)
@@ -604,7 +604,7 @@ flip_a_bit (guint8 *plain, gsize len)
 static void
 test_bad_memory (Fixture *f, gconstpointer data)
 {
-  g_autoptr(SkPackBuilder) builder = sk_pack_builder_new (&forge_vault, f->keys, NULL);
+  g_autoptr(SkPackBuilder) builder = sk_pack_builder_new (&forge_vault, f->keys, NULL, NULL);
   g_autoptr(GArray) rows = NULL;
   g_autoptr(GBytes) object = NULL;
   SkHash name;
@@ -640,7 +640,7 @@ test_bad_memory (Fixture *f, gconstpointer data)
 static void
 test_bad_memory_unchecked (Fixture *f, gconstpointer data)
 {
-  g_autoptr(SkPackBuilder) builder = sk_pack_builder_new (&forge_vault, f->keys, NULL);
+  g_autoptr(SkPackBuilder) builder = sk_pack_builder_new (&forge_vault, f->keys, NULL, NULL);
   g_autoptr(GBytes) plain = content (2, 5000);
   g_autoptr(GArray) rows = NULL;
   g_autoptr(GBytes) object = NULL;
@@ -661,7 +661,7 @@ test_padded (Fixture *f, gconstpointer data)
 {
   for (gsize len = 1; len < 3000000; len += 1 + len / 3)
     {
-      g_autoptr(SkPackBuilder) builder = sk_pack_builder_new (&forge_vault, f->keys, NULL);
+      g_autoptr(SkPackBuilder) builder = sk_pack_builder_new (&forge_vault, f->keys, NULL, NULL);
       g_autoptr(GBytes) plain = content (1, len);
       g_autoptr(GArray) rows = NULL;
       g_autoptr(GArray) read = NULL;
@@ -691,7 +691,7 @@ test_length_is_not_in_clear (Fixture *f, gconstpointer data)
 
   for (guint i = 0; i < 2; i++)
     {
-      g_autoptr(SkPackBuilder) builder = sk_pack_builder_new (&forge_vault, f->keys, NULL);
+      g_autoptr(SkPackBuilder) builder = sk_pack_builder_new (&forge_vault, f->keys, NULL, NULL);
       g_autoptr(GBytes) plain = content (1, file_lengths[i]);
       g_autoptr(GArray) rows = NULL;
       SkHash name;

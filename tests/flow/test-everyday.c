@@ -373,6 +373,69 @@ test_clock_of_the_storage (void)
     }
 }
 
+/* --- one look is enough --- */
+
+static guint64
+scanned_by_sync (SkFleet *fleet, guint i)
+{
+  g_autoptr(GVariant) reply = sk_fleet_sync (fleet, i);
+  guint64 scanned = 0;
+
+  g_assert_true (g_variant_lookup (reply, "scanned", "t", &scanned));
+  return scanned;
+}
+
+/* What only goes up, or comes to where nothing was, is not looked at twice; what takes the place of something is. */
+static void
+test_one_look (void)
+{
+  char *in, *there;
+  g_autoptr(SkFleet) fleet = share (2, &in, &there);
+  g_autofree char *a = in, *b = there, *text = NULL;
+
+  sk_fleet_share (fleet, "f");
+  for (guint i = 0; i < 20; i++)
+    {
+      g_autofree char *name = g_strdup_printf ("file-%02u", i);
+
+      sk_put_file (a, name, name, -1);
+    }
+  g_assert_cmpuint (scanned_by_sync (fleet, 0), ==, 20);
+  g_assert_cmpuint (scanned_by_sync (fleet, 1), ==, 0);
+
+  sk_put_file (a, "file-03", "other words", -1);
+  g_assert_cmpuint (scanned_by_sync (fleet, 0), ==, 20);
+  g_assert_cmpuint (scanned_by_sync (fleet, 1), ==, 40);
+
+  /* Both at once: what came is looked at together with what went. */
+  sk_put_file (a, "new-a", "a", -1);
+  sk_put_file (b, "new-b", "b", -1);
+  g_assert_cmpuint (scanned_by_sync (fleet, 0), ==, 21);
+  g_assert_cmpuint (scanned_by_sync (fleet, 1), ==, 21 + 22);
+  sk_fleet_settle (fleet, 4);
+  text = sk_get_file (b, "file-03");
+  g_assert_cmpstr (text, ==, "other words");
+}
+
+/* Rules that arrive are followed in the same command. */
+static void
+test_rules_arrive (void)
+{
+  char *in, *there;
+  g_autoptr(SkFleet) fleet = share (2, &in, &there);
+  g_autofree char *a = in, *b = there, *hidden = NULL;
+
+  sk_fleet_share (fleet, "f");
+  sk_put_file (a, ".skerryignore", "*.o\n", -1);
+  sk_fleet_sync (fleet, 0);
+  sk_put_file (b, "x.o", "here only", -1);
+  sk_put_file (b, "y.c", "for all", -1);
+  sk_fleet_sync (fleet, 1);
+  sk_fleet_settle (fleet, 4);
+  hidden = sk_get_file (a, "x.o");
+  g_assert_null (hidden);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -386,5 +449,7 @@ main (int argc, char **argv)
   g_test_add_func ("/everyday/subprocess/unreadable-as-nobody", unreadable_as_nobody);
   g_test_add_func ("/everyday/sit-B133/clock-of-the-storage", test_clock_of_the_storage);
   g_test_add_func ("/everyday/sit-B171/empty-files", test_empty_files);
+  g_test_add_func ("/everyday/one-look", test_one_look);
+  g_test_add_func ("/everyday/rules-arrive", test_rules_arrive);
   return g_test_run ();
 }

@@ -554,11 +554,53 @@ test_speed (void)
   time_step (tree, "remove", stats, step_remove);
 }
 
+/* A directory that a person moves or removes between two files of a run: the second goes along, or is refused; nothing is left over. */
+static void
+test_run (void)
+{
+  g_autoptr(Tree) tree = tree_new_prepared ();
+  g_auto(SkTargetRun) run = { .tmp = -1, .parent = -1 };
+  g_autoptr(GError) error = NULL;
+  g_autofree char *e = tree_path (tree, "d/e"), *moved = tree_path (tree, "moved"), *gone = tree_path (tree, "gone");
+  const guint8 *text = (const guint8 *) "text";
+  SkStat out;
+
+  sk_target_run_init (&run, tree->root);
+  g_assert_true (sk_target_run_write (&run, "d/e/a", text, 4, NULL, &plain_meta, TRUE, BATCH, &out, &error));
+  g_assert_true (sk_target_run_write (&run, "d/e/b", text, 4, NULL, &plain_meta, TRUE, BATCH, &out, &error));
+  g_assert_true (sk_target_run_write (&run, "d/c", text, 4, NULL, &plain_meta, TRUE, BATCH, &out, &error));
+  g_assert_true (sk_target_run_write (&run, "top", text, 4, NULL, &plain_meta, TRUE, BATCH, &out, &error));
+  g_assert_true (sk_target_run_write (&run, "d/e/b2", text, 4, NULL, &plain_meta, TRUE, BATCH, &out, &error));
+  g_assert_no_error (error);
+  assert_text (tree, "d/e/b", "text");
+  assert_text (tree, "d/c", "text");
+  assert_text (tree, "top", "text");
+  assert_text (tree, "d/e/b2", "text");
+
+  /* The same name again is no new file. */
+  g_assert_false (sk_target_run_write (&run, "d/e/b2", text, 4, NULL, &plain_meta, TRUE, BATCH, &out, &error));
+  g_assert_error (error, SK_ERROR, SK_ERROR_CHANGED);
+  g_clear_error (&error);
+
+  g_assert_cmpint (rename (e, moved), ==, 0);
+  g_assert_true (sk_target_run_write (&run, "d/e/c", text, 4, NULL, &plain_meta, TRUE, BATCH, &out, &error));
+  assert_text (tree, "moved/c", "text");
+  g_assert_false (tree_has (tree, "d/e"));
+
+  g_assert_true (sk_target_run_write (&run, "gone/a", text, 4, NULL, &plain_meta, TRUE, BATCH, &out, &error));
+  g_assert_true (sk_target_remove (tree->root, "gone/a", &out, BATCH, &error));
+  g_assert_cmpint (rmdir (gone), ==, 0);
+  g_assert_false (sk_target_run_write (&run, "gone/b", text, 4, NULL, &plain_meta, TRUE, BATCH, &out, &error));
+  g_assert_error (error, SK_ERROR, SK_ERROR_CHANGED);
+  assert_tmp_empty (tree);
+}
+
 int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/target/creates", test_creates);
+  g_test_add_func ("/target/run", test_run);
   g_test_add_func ("/target/replaces", test_replaces);
   g_test_add_func ("/target/refusal-keeps-partial", test_refusal_keeps_partial);
   g_test_add_func ("/target/sit-B033/link-is-not-followed", test_link_is_not_followed);
