@@ -84,7 +84,7 @@ static gboolean
 look_for_chunks (SkSession *session, Plan *plan, SkDownItem *item, GError **error)
 {
   g_autoptr(GArray) old = NULL;
-  g_autoptr(GHashTable) offsets = g_hash_table_new_full (sk_hash_hash, sk_hash_equal_func, NULL, g_free);
+  g_autoptr(GHashTable) offsets = NULL;    /* in the old version */
   guint64 at = 0;
 
   item->sources = g_ptr_array_new_with_free_func (sk_down_source_file_free);
@@ -93,6 +93,7 @@ look_for_chunks (SkSession *session, Plan *plan, SkDownItem *item, GError **erro
       old = sk_index_content_chunks (session->index, item->node->base.content, error);
       if (old == NULL)
         return FALSE;
+      offsets = g_hash_table_new_full (sk_hash_hash, sk_hash_equal_func, NULL, g_free);
       for (guint i = 0; i < old->len; i++)
         {
           SkChunkRef *ref = &g_array_index (old, SkChunkRef, i);
@@ -105,7 +106,7 @@ look_for_chunks (SkSession *session, Plan *plan, SkDownItem *item, GError **erro
   for (guint i = 0; i < item->entry->chunks->len; i++)
     {
       SkChunkRef *ref = &g_array_index (item->entry->chunks, SkChunkRef, i);
-      guint64 *offset = sk_chunk_ref_is_zero (ref) ? NULL : g_hash_table_lookup (offsets, &ref->id);
+      guint64 *offset = offsets == NULL || sk_chunk_ref_is_zero (ref) ? NULL : g_hash_table_lookup (offsets, &ref->id);
       SkDownSourceFile *source = NULL;
 
       if (offset != NULL)

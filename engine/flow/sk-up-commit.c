@@ -5,6 +5,7 @@
 
 #include "sk-crash.h"
 #include "sk-mass.h"
+#include "sk-up-scan.h"
 #include "sk-test-hooks.h"
 
 typedef struct
@@ -55,6 +56,9 @@ still_held (SkSession *session, SkUpItem *item, gboolean *lost, GError **error)
   g_autofree gboolean *held = NULL;
 
   *lost = FALSE;
+  /* Since it was asked nothing was condemned, and what was missing then is in packs that are stored and noted. */
+  if (item->asked && item->asked_config == item->up->configs && item->asked_losses == sk_index_losses (session->index))
+    return TRUE;
   if (item->content == NULL || item->content->chunks == NULL || storages->len == 0 || !sk_up_may_publish (item->folder))
     return TRUE;
   ids = g_array_new (FALSE, FALSE, sizeof (SkHash));
@@ -329,11 +333,18 @@ commit_due (gpointer data)
   return G_SOURCE_REMOVE;
 }
 
+/* Nothing more is coming: what the last commit has to do nobody else can do something beside. */
+static gboolean
+is_draining (SkUp *self)
+{
+  return self->reads_out == 0 && g_queue_is_empty (&self->candidates) && g_queue_is_empty (&self->large) && sk_up_scan_idle (self);
+}
+
 void
 sk_up_ready (SkUp *self, SkUpItem *item)
 {
   g_ptr_array_add (self->ready, item);
-  if (self->ready->len >= SK_UP_COMMIT_ITEMS)
+  if (self->ready->len >= (is_draining (self) ? SK_UP_COMMIT_ITEMS / 4 : SK_UP_COMMIT_ITEMS))
     {
       sk_up_commit (self);
       return;

@@ -205,6 +205,7 @@ seal_done (gpointer data)
   g_autofree char *name = NULL;
   GPtrArray *targets = self->config->storages;
 
+  self->seals_out--;
   if (pack->error == NULL && is_given_up (pack))
     sk_fail (&pack->error, SK_ERROR_CANCELLED, "nobody asks for it any more");
   if (pack->error != NULL)
@@ -234,6 +235,8 @@ seal_done (gpointer data)
     g_set_error (&pack->error, SK_ERROR, SK_ERROR_OFFLINE, "no storage of this folder is attached here (%u in the vault)", targets->len);
   if (--pack->puts_left == 0)
     pack_ended (self, pack);
+  else
+    sk_up_read_more (self);
 }
 
 /* At most: compressed chunks are never larger. */
@@ -295,6 +298,7 @@ seal_lane (SkUp *self, SkUpLane *lane)
   lane->open = chunk_array_new ();
   lane->open_bytes = lane->open_cost = 0;
   self->packs_out++;
+  self->seals_out++;
   sk_pool_push (self->session->cpu, run_seal, seal_done, pack, NULL, NULL, sk_worker_context (self->worker));
 }
 
@@ -353,6 +357,12 @@ ask_held (SkSession *session, gpointer data, GError **error)
 
       if (item->fresh->len == 0)
         continue;
+      if (!item->asked)
+        {
+          item->asked = TRUE;
+          item->asked_losses = sk_index_losses (session->index);
+          item->asked_config = item->up->configs;
+        }
       if (!sk_index_chunks_held (session->index, &g_array_index (call->ids, SkHash, at), item->fresh->len,
                                  (const gint64 *) (gpointer) storages->data, storages->len, call->held + at, error))
         return FALSE;

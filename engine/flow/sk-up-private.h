@@ -13,7 +13,8 @@
 #define SK_UP_BYTES_MAX (96u << 20)       /* read and not yet stored */
 #define SK_UP_SMALL (4u << 20)            /* up to here a file is read in one go, many in one job */
 #define SK_UP_STEP (8u << 20)             /* of a larger file per job */
-#define SK_UP_READS_MAX 4u                /* jobs in flight */
+#define SK_UP_READS_MAX 8u                /* jobs in flight: enough for the time that a commit takes */
+#define SK_UP_SEALS_MAX 4u                /* packs that wait for a processor: to read on would only fill memory, and empty the caches */
 #define SK_UP_BATCH_ITEMS 256u            /* files per read job */
 #define SK_UP_CANDIDATES_HIGH 4000u       /* the scanner pauses above */
 #define SK_UP_SCAN_DIRS 32u               /* directories per scan job */
@@ -42,6 +43,9 @@ typedef struct
   GArray *fresh;                 /* SkSplitChunk of the current step */
   guint64 cost;                  /* bytes of budget this step holds */
   guint waiting;                 /* chunks that are not durable yet */
+  gboolean asked;                /* which of its chunks are held, when these two were so: */
+  guint64 asked_losses;          /* sk_index_losses */
+  guint asked_config;            /* SkUp.configs */
   gboolean read_done;
   gboolean reading;              /* a job has it: what the job writes does not count yet */
   gboolean moved;                /* content taken over from another name, unread (C14) */
@@ -142,6 +146,7 @@ struct _SkUp
   SkSession *session;
   SkWorker *worker;
   SkConfig *config;              /* the up thread's */
+  guint configs;                 /* counts them */
   SkBudget budget;
   GHashTable *folders;           /* gint64 row -> SkUpFolder */
   GHashTable *items;             /* every SkUpItem on its way; owns them */
@@ -150,6 +155,7 @@ struct _SkUp
   guint reads_out;
   GPtrArray *lanes;
   guint packs_out;
+  guint seals_out;               /* of these those that are not sealed yet */
   GPtrArray *finished;           /* SkUpPack stored, not yet in the log */
   GPtrArray *ready;              /* SkUpItem */
   GSource *commit_source;

@@ -326,7 +326,7 @@ next_batch (SkUp *self, SkUpFolder **folder)
 void
 sk_up_read_more (SkUp *self)
 {
-  while (self->reads_out < SK_UP_READS_MAX)
+  while (self->reads_out < SK_UP_READS_MAX && self->seals_out < SK_UP_SEALS_MAX)
     {
       SkUpFolder *folder;
       GPtrArray *items;

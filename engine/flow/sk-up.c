@@ -348,6 +348,7 @@ on_reload (gpointer data)
 
   sk_config_unref (self->config);
   self->config = sk_session_config (self->session);
+  self->configs++;
   g_hash_table_iter_init (&iter, self->folders);
   while (g_hash_table_iter_next (&iter, NULL, &value))
     {

@@ -198,6 +198,7 @@ sk_index_sweep (SkIndex *self, gint64 gone_before, guint limit, guint *removed, 
     return FALSE;
   g_clear_pointer (&self->offsets, sk_offset_cache_free);
   self->next_content = 0;
+  self->losses++;
   sk_index_forget_contents (self);
   return sk_hash_index_rewind (self, self->content_hashes, error) && sk_hash_index_rewind (self, self->chunk_hashes, error);
 }

@@ -212,6 +212,28 @@ sk_cached_node (SkIndex *self, gint64 row, GError **error)
   return cached;
 }
 
+gboolean
+sk_cached_nodes_take (SkIndex *self, GPtrArray *nodes, GError **error)
+{
+  for (guint i = 0; i < nodes->len; i++)
+    {
+      const SkNode *node = nodes->pdata[i];
+      SkCachedNode *cached;
+      SkNode *copy;
+
+      if (g_hash_table_contains (self->nodes->nodes, &node->row))
+        continue;
+      if (!make_room (self, error))
+        return FALSE;
+      copy = sk_node_copy (node);
+      cached = g_new0 (SkCachedNode, 1);
+      cached->node = *copy;
+      g_free (copy);
+      put (self->nodes, cached);
+    }
+  return TRUE;
+}
+
 SkCachedNode *
 sk_cached_node_needed (SkIndex *self, gint64 row, GError **error)
 {

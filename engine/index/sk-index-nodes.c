@@ -389,7 +389,10 @@ sk_index_dirty (SkIndex *self, gint64 folder, gint64 after_row, guint limit, GEr
 GPtrArray *
 sk_index_dirty_part (SkIndex *self, gint64 folder, gboolean gone, gint64 after_row, guint limit, GError **error)
 {
-  return list (self, gone ? SK_SQL_NODE_DIRTY_GONE : SK_SQL_NODE_DIRTY_WANTED, folder, after_row, limit, error);
+  g_autoptr(GPtrArray) nodes = list (self, gone ? SK_SQL_NODE_DIRTY_GONE : SK_SQL_NODE_DIRTY_WANTED, folder, after_row, limit, error);
+
+  /* Who asks for a part is about to ask for each of them by itself, and to change it. */
+  return nodes != NULL && sk_cached_nodes_take (self, nodes, error) ? g_steal_pointer (&nodes) : NULL;
 }
 
 GPtrArray *

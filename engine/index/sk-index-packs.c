@@ -106,7 +106,14 @@ sk_index_pack_set_state (SkIndex *self, gint64 storage, const SkHash *name, SkPa
   if (by != NULL)
     sk_bind_id (statement, 3, by);
   sk_bind_int (statement, 4, wall);
+  self->losses += state != SK_PACK_LIVE;
   return sk_run (self, statement, error);
+}
+
+guint64
+sk_index_losses (SkIndex *self)
+{
+  return self->losses;
 }
 
 /* --- who holds a chunk --- */

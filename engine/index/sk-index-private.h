@@ -37,6 +37,7 @@ struct _SkIndex
   GHashTable *folder_rows;       /* SkId -> gint64 folder row */
   GHashTable *counts;            /* gint64 folder row -> SkFolderCounts */
   gint64 next_content, next_node;    /* 0: not read yet */
+  guint64 losses;                    /* see sk_index_losses */
   enum { SK_VIRTUALS_UNKNOWN, SK_VIRTUALS_NONE, SK_VIRTUALS_SOME } virtuals;
   SkOffsetCache *offsets;
   SkHashIndex *content_hashes, *chunk_hashes;
@@ -159,6 +160,8 @@ gboolean sk_node_cache_has_changes (const SkNodeCache *self);
 gboolean sk_node_cache_flush (SkIndex *self, GError **error);
 /* NULL without error when there is no such node. */
 SkCachedNode *sk_cached_node (SkIndex *self, gint64 row, GError **error);
+/* Nodes (SkNode) that were just read from the table are known from here on. */
+gboolean sk_cached_nodes_take (SkIndex *self, GPtrArray *nodes, GError **error);
 /* NULL on error, a missing node is one. */
 SkCachedNode *sk_cached_node_needed (SkIndex *self, gint64 row, GError **error);
 /* Inside a transaction: it differs from the table. */

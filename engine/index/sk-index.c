@@ -255,6 +255,8 @@ sk_index_open (const char *path, GError **error)
   self->folder_rows = g_hash_table_new_full (sk_id_hash, sk_id_equal_func, g_free, g_free);
   self->known_contents = g_new0 (SkKnownContent, SK_KNOWN_CONTENTS);
   self->known_chunks = g_new0 (SkKnownChunk, SK_KNOWN_CHUNKS);
+  /* Not what an index opened earlier had. */
+  self->losses = (guint64) g_get_monotonic_time () << 16;
   self->counts = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
   self->content_hashes = sk_hash_index_new (SK_SQL_CONTENT_KEY_FIND, SK_SQL_CONTENT_KEY_MERGE, SK_SQL_CONTENT_TAIL, SK_SQL_CONTENT_LAST,
                                             SK_SQL_CONTENT_KEY_ALL, "contents in index");
@@ -328,6 +330,7 @@ drop_caches (SkIndex *self)
   sk_hash_index_forget (self->content_hashes);
   sk_hash_index_forget (self->chunk_hashes);
   self->next_content = self->next_node = 0;
+  self->losses++;
   self->virtuals = SK_VIRTUALS_UNKNOWN;
 }
 

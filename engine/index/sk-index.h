@@ -206,6 +206,8 @@ GArray *sk_index_content_chunks (SkIndex *self, gint64 content, GError **error);
 gboolean sk_index_content_xattrs (SkIndex *self, gint64 content, GBytes **out, GError **error);
 /* held[i] = an uncondemned pack in one of @storages (rows) holds ids[i] (A3, A4). */
 gboolean sk_index_chunks_held (SkIndex *self, const SkHash *ids, guint n, const gint64 *storages, guint n_storages, gboolean *held, GError **error);
+/* Another number than before when a chunk that was held may not be held any more: a pack was condemned, or a transaction taken back. */
+guint64 sk_index_losses (SkIndex *self);
 typedef struct { gint64 storage; SkHash pack; SkId epoch; SkPackRow row; guint64 pack_size; gboolean condemned; } SkChunkPlace;
 /* Where a chunk is stored, uncondemned packs first, of these the smallest name first. */
 GArray *sk_index_chunk_places (SkIndex *self, const SkHash *id, GError **error);

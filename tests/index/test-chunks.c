@@ -275,6 +275,48 @@ test_condemned_is_not_held (void)
   fixture_close (&f);
 }
 
+/* Who was told that a chunk is held, or put it into a pack himself, learns when that may be over. */
+static void
+test_losses (void)
+{
+  Fixture f = { 0 };
+  SkId id = make_id (501);
+  gint64 storage;
+  guint64 before;
+
+  fixture_open (&f);
+  begin (f.index);
+  storage = define_storage (f.index, &id, "bucket");
+  commit (f.index);
+  before = sk_index_losses (f.index);
+  begin (f.index);
+  add_pack (&f, &id, 1, 100, 3);
+  commit (f.index);
+  g_assert_cmpuint (sk_index_losses (f.index), ==, before);
+
+  begin (f.index);
+  set_pack_state (&f, storage, 1, SK_PACK_CONDEMNED);
+  g_assert_cmpuint (sk_index_losses (f.index), !=, before);
+  commit (f.index);
+  before = sk_index_losses (f.index);
+  begin (f.index);
+  set_pack_state (&f, storage, 1, SK_PACK_LIVE);
+  commit (f.index);
+  g_assert_cmpuint (sk_index_losses (f.index), ==, before);
+
+  /* A pack of a transaction that was taken back is nowhere. */
+  begin (f.index);
+  add_pack (&f, &id, 2, 200, 3);
+  sk_index_rollback (f.index);
+  g_assert_cmpuint (sk_index_losses (f.index), !=, before);
+  g_assert_false (held_in (&f, 200, &storage, 1));
+  before = sk_index_losses (f.index);
+  fixture_close (&f);
+  fixture_open (&f);
+  g_assert_cmpuint (sk_index_losses (f.index), !=, before);
+  fixture_close (&f);
+}
+
 /* The condemnation of a pack that is not known yet is remembered; adding it again changes nothing. */
 static void
 test_state_before_pack (void)
@@ -615,6 +657,7 @@ main (int argc, char **argv)
   g_test_add_func ("/chunks/local-is-not-quadratic", test_chunk_local_is_not_quadratic);
   g_test_add_func ("/chunks/rule-a4/held-per-storage", test_held_per_storage);
   g_test_add_func ("/chunks/rule-a3a/condemned-is-not-held", test_condemned_is_not_held);
+  g_test_add_func ("/chunks/rule-a3b/losses", test_losses);
   g_test_add_func ("/chunks/state-before-pack", test_state_before_pack);
   g_test_add_func ("/chunks/places", test_places);
   g_test_add_func ("/chunks/pack-rows", test_pack_rows);
