@@ -40,6 +40,18 @@ typedef struct
   guint found, here;             /* chunks that a source had, and those that need not come */
 } LocalJob;
 
+/* Whether the disk has to be asked for any of these chunks. */
+static gboolean
+may_be_local (const SkDownItem *item, guint from, guint to)
+{
+  if (item->partial != NULL && sk_partial_was_there (item->partial))
+    return TRUE;
+  for (guint i = from; i < to; i++)
+    if (item->sources->pdata[i] != NULL)
+      return TRUE;
+  return FALSE;
+}
+
 /* disk pool: what the sources hold is put in place; a source that changed simply does not help. */
 static void
 run_local (gpointer data)
@@ -535,11 +547,17 @@ fetch_begin (SkDown *down, SkFlowFolder *folder, GPtrArray *items, const guint *
   self->offsets = g_memdup2 (offsets, items->len * sizeof *offsets);
   for (guint i = 0; i < items->len; i++)
     {
-      LocalJob *job = g_new0 (LocalJob, 1);
+      LocalJob job = { .fetch = self, .item = items->pdata[i], .from = from[i], .to = to[i], .offset = offsets[i] };
 
-      *job = (LocalJob) { .fetch = self, .item = items->pdata[i], .from = from[i], .to = to[i], .offset = offsets[i] };
       self->left++;
-      sk_down_spawn (down, down->session->disk, run_local, local_done, job, g_free);
+      if (may_be_local (job.item, from[i], to[i]))
+        {
+          sk_down_spawn (down, down->session->disk, run_local, local_done, g_memdup2 (&job, sizeof job), g_free);
+          continue;
+        }
+      /* Zero runs at most. */
+      run_local (&job);
+      local_done (&job);
     }
   job_ended (self);
   return self;

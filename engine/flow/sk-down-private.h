@@ -9,7 +9,7 @@
 
 #define SK_DOWN_WINDOW 4000u              /* nodes planned at once */
 #define SK_DOWN_SMALL (4u << 20)          /* up to here a file is held in memory and written at once */
-#define SK_DOWN_GROUP_BYTES (32u << 20)   /* plaintext of one group of fetches; two are under way */
+#define SK_DOWN_GROUP_BYTES (32u << 20)   /* plaintext of one group of fetches; up to three are in memory */
 #define SK_DOWN_GETS 8u                   /* in flight */
 #define SK_DOWN_COMMIT 1000u
 

@@ -37,40 +37,52 @@ leave_out_hopeless (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
   g_ptr_array_set_size (items, (int) kept);
 }
 
-/* Small files on their way: while one group is being written the next one is fetched. */
+/* Small files on their way: while one group is being written the next ones are fetched. */
+#define AHEAD 2u
+
 typedef struct
 {
   GPtrArray *items;
   SkDownFetch *fetch;
 } Fetched;
 
+/* The oldest of @groups. */
 static guint
-write_group (SkDown *self, SkFlowFolder *folder, Fetched *group)
+write_group (SkDown *self, SkFlowFolder *folder, GQueue *groups)
 {
+  Fetched *group = g_queue_pop_head (groups);
   guint done;
 
-  if (group->items == NULL)
-    return 0;
-  sk_down_fetch_end (g_steal_pointer (&group->fetch));
+  sk_down_fetch_end (group->fetch);
   done = sk_down_run_spread (self, folder, group->items);
   for (guint i = 0; i < group->items->len; i++)
     g_clear_pointer (&((SkDownItem *) group->items->pdata[i])->data, g_ptr_array_unref);
-  g_clear_pointer (&group->items, g_ptr_array_unref);
+  g_ptr_array_unref (group->items);
+  g_free (group);
   return done;
 }
 
-/* (transfer full) @items. Fetches them, writes what was fetched before them. */
 static guint
-next_group (SkDown *self, SkFlowFolder *folder, GPtrArray *items, Fetched *before)
+write_groups (SkDown *self, SkFlowFolder *folder, GQueue *groups)
 {
-  Fetched next = { .items = items };
-  guint done;
+  guint done = 0;
 
-  leave_out_hopeless (self, folder, items);
-  next.fetch = sk_down_fetch_small (self, folder, items);
-  done = write_group (self, folder, before);
-  *before = next;
+  while (!g_queue_is_empty (groups))
+    done += write_group (self, folder, groups);
   return done;
+}
+
+/* (transfer full) @items. Fetches them; of what was fetched before them the oldest is written when enough is on its way. */
+static guint
+next_group (SkDown *self, SkFlowFolder *folder, GPtrArray *items, GQueue *groups)
+{
+  Fetched *next = g_new0 (Fetched, 1);
+
+  next->items = items;
+  leave_out_hopeless (self, folder, items);
+  next->fetch = sk_down_fetch_small (self, folder, items);
+  g_queue_push_tail (groups, next);
+  return g_queue_get_length (groups) > AHEAD ? write_group (self, folder, groups) : 0;
 }
 
 static guint
@@ -92,7 +104,7 @@ write_files (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
   guint done = 0;
   gint64 room = sk_root_space (folder->root);
   g_autoptr(GPtrArray) group = g_ptr_array_new ();
-  Fetched fetched = { 0 };
+  GQueue groups = G_QUEUE_INIT;  /* Fetched */
   guint64 bytes = 0;
 
   for (guint i = 0; i <= items->len; i++)
@@ -102,7 +114,7 @@ write_files (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
 
       if (group->len > 0 && (item == NULL || bytes >= SK_DOWN_GROUP_BYTES || group->len >= SK_DOWN_COMMIT))
         {
-          done += next_group (self, folder, g_steal_pointer (&group), &fetched);
+          done += next_group (self, folder, g_steal_pointer (&group), &groups);
           group = g_ptr_array_new ();
           bytes = 0;
         }
@@ -117,14 +129,14 @@ write_files (SkDown *self, SkFlowFolder *folder, GPtrArray *items)
         }
       if (is_large)
         {
-          done += write_group (self, folder, &fetched);
+          done += write_groups (self, folder, &groups);
           done += write_large (self, folder, item);
           continue;
         }
       bytes += item->entry->size;
       g_ptr_array_add (group, item);
     }
-  return done + write_group (self, folder, &fetched);
+  return done + write_groups (self, folder, &groups);
 }
 
 static int
