@@ -76,13 +76,53 @@ sk_store_dir_fail (SkStoreDir *self, int code, const char *what, const char *nam
                   sk_store_dir_advice (kind));
 }
 
+/* One directory after the other, through no link. */
+static int
+open_by_walking (int root, const char *name, int flags)
+{
+  const char *slash;
+  int at = root, fd;
+
+  while ((slash = strchr (name, '/')) != NULL)
+    {
+      g_autofree char *part = g_strndup (name, (gsize) (slash - name));
+      int next = strcmp (part, "..") != 0 ? openat (at, part, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) : (errno = EXDEV, -1);
+      int failed = errno;
+
+      if (at != root)
+        close (at);
+      if (next < 0)
+        {
+          errno = failed;
+          return -1;
+        }
+      at = next;
+      name = slash + 1;
+    }
+  fd = openat (at, name, flags | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (at != root)
+    {
+      int failed = errno;
+
+      close (at);
+      errno = failed;
+    }
+  return fd;
+}
+
+#if SK_TEST_HOOKS
+gboolean sk_store_dir_test_walk;
+#else
+#define sk_store_dir_test_walk FALSE
+#endif
+
 int
 sk_store_dir_open_beneath (int root, const char *name, int flags)
 {
   static gint no_openat2; /* atomic: an old kernel, or a sandbox that refuses the call */
   struct open_how how = { .flags = (guint64) (flags | O_CLOEXEC | O_NOFOLLOW) };
 
-  if (!g_atomic_int_get (&no_openat2))
+  if (!g_atomic_int_get (&no_openat2) && !sk_store_dir_test_walk)
     {
       int fd;
 
@@ -91,11 +131,11 @@ sk_store_dir_open_beneath (int root, const char *name, int flags)
       fd = (int) syscall (SYS_openat2, root, name, &how, sizeof how);
       if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
         return fd;
-      /* EPERM can also be the object's own; then the plain call says the same. */
+      /* EPERM can also be the object's own; then the other way says the same. */
       if (errno == ENOSYS)
         g_atomic_int_set (&no_openat2, TRUE);
     }
-  return openat (root, name, flags | O_CLOEXEC | O_NOFOLLOW, 0666);
+  return open_by_walking (root, name, flags);
 }
 
 /* --- what is there instead --- */

@@ -43,6 +43,10 @@ void sk_store_dir_marked (SkStoreDir *self);
 gboolean sk_store_dir_prepare (SkStoreDir *self, GError **error);
 /* Opens @name beneath @root without following links. -1 and errno. */
 int sk_store_dir_open_beneath (int root, const char *name, int flags);
+#if SK_TEST_HOOKS
+/* As where the kernel has no openat2. */
+extern gboolean sk_store_dir_test_walk;
+#endif
 /* A whole regular file of at most @max_size bytes, or @len bytes of it from @offset. */
 GBytes *sk_store_dir_read (SkStoreDir *self, int fd, const char *name, guint64 offset, guint64 len, guint64 max_size, GCancellable *cancellable, GError **error);
 /* Sets @error from @code (an errno) with the place, the object and what to do, and returns FALSE. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The place of a storage in a directory: set up, missing, swapped, foreign, odd, full. */
 #include "dir-fixture.h"
+#include "sk-store-dir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -348,6 +349,14 @@ test_foreign_names (void)
 }
 
 static void
+test_foreign_names_by_walking (void)
+{
+  sk_store_dir_test_walk = TRUE;
+  test_foreign_names ();
+  sk_store_dir_test_walk = FALSE;
+}
+
+static void
 test_odd_location (void)
 {
   static const char *const odd[] = { "# % ? : * \" < > | + & ; ` $ ' [ ] ~  two",
@@ -415,7 +424,7 @@ own_mounts (void)
     }
   else if (unshare (CLONE_NEWNS) != 0)
     return;
-  may_mount = mount (NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+  may_mount = mount ("none", "/", "none", MS_REC | MS_PRIVATE, NULL) == 0;
 }
 
 static gboolean
@@ -523,6 +532,7 @@ main (int argc, char **argv)
   g_test_add_func ("/store-place/sit-B003/another-storage", test_another_storage);
   g_test_add_func ("/store-place/sit-B004/renamed-while-getting", test_renamed_while_getting);
   g_test_add_func ("/store-place/sit-B061/foreign-names", test_foreign_names);
+  g_test_add_func ("/store-place/sit-B061/foreign-names-by-walking", test_foreign_names_by_walking);
   g_test_add_func ("/store-place/sit-B067/odd-location", test_odd_location);
   g_test_add_func ("/store-place/sit-B093/full", test_full);
   return g_test_run ();
