@@ -29,6 +29,8 @@ static const struct { const char *sql, *problem; } invariants[] = {
     "paths have a content that is not there" },
   { "SELECT count (*) FROM version v WHERE NOT EXISTS (SELECT 1 FROM node n WHERE n.row = v.node) OR NOT EXISTS (SELECT 1 FROM content c WHERE c.row = v.content)",
     "versions have no path or no content" },
+  { "SELECT count (*) FROM version v WHERE v.is_virtual <> 0 AND NOT EXISTS (SELECT 1 FROM version o WHERE o.row = v.origin)",
+    "conflict copies are shown of versions that are not there" },
   { "SELECT count (*) FROM place l WHERE NOT EXISTS (SELECT 1 FROM pack p WHERE p.row = l.pack) OR NOT EXISTS (SELECT 1 FROM chunk c WHERE c.row = l.chunk)",
     "chunks lie in a pack that is not there" },
   { "SELECT count (*) FROM content c WHERE c.row <= (SELECT max (row) FROM content_key) "

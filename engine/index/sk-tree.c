@@ -215,9 +215,14 @@ static gboolean
 withdraw_copy (SkTree *self, const SkVersion *copy, guint depth, GError **error)
 {
   g_autoptr(SkNode) node = sk_index_node_by_row (self->index, copy->node, error);
+  g_autoptr(GPtrArray) further = node != NULL ? sk_index_virtuals_of (self->index, copy->node, error) : NULL;
 
-  if (node == NULL)
+  if (further == NULL)
     return FALSE;
+  /* It can have lost its own name. That copy goes first: it is found by the row that it comes from. */
+  for (guint i = 0; i < further->len; i++)
+    if (((SkVersion *) further->pdata[i])->origin == copy->row && !withdraw_copy (self, further->pdata[i], depth + 1, error))
+      return FALSE;
   if (node->base.version == copy->row)
     {
       node->base.version = 0;

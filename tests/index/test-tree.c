@@ -84,10 +84,70 @@ test_touch_reaches_copy_of_copy (void)
     }
 }
 
+static SkKind
+kind_at (Fixture *f, const char *path)
+{
+  g_autoptr(SkNode) node = sk_index_node (f->index, f->folder, path, NULL);
+
+  return node != NULL ? node->target.kind : SK_KIND_NONE;
+}
+
+/* A file lost its name, its copy lost that of the copy, and then somebody deletes or replaces the file: both copies go, whenever that is heard of,
+ * or one device would go on showing what no other does. */
+static void
+test_copy_of_copy_goes (void)
+{
+  for (guint order = 0; order < 3; order++)
+    {
+      Fixture f = { 0 };
+      g_autoptr(SkTree) tree = NULL;
+      g_autoptr(SkEntry) loser = NULL, winner = NULL, after = NULL, copy = NULL, rival = NULL;
+      g_autoptr(GPtrArray) problems = NULL;
+      g_autofree char *last = NULL;
+      SkId device = make_id (9);
+
+      fixture_open (&f);
+      loser = entry_by (&f, "report.txt", 1, 5);
+      winner = entry_by (&f, "report.txt", 2, 10);
+      copy = sk_conflict_entry (loser);
+      rival = entry_by (&f, copy->path, 3, 20);
+      last = sk_conflict_path (copy);
+      after = entry_by (&f, "report.txt", 4, 30);
+      sk_vector_unref (after->vector);
+      after->vector = sk_vector_with (loser->vector, &after->writer, 1);
+
+      begin (f.index);
+      tree = sk_tree_new (f.index, &device, "desktop");
+      if (order == 1)
+        apply (tree, after);
+      apply (tree, loser);
+      apply (tree, winner);
+      if (order == 2)
+        apply (tree, after);
+      apply (tree, rival);
+      if (order == 0)
+        {
+          g_assert_cmpint (kind_at (&f, last), ==, SK_KIND_FILE);
+          apply (tree, after);
+        }
+      g_assert_cmpint (kind_at (&f, last), ==, SK_KIND_NONE);
+      g_assert_cmpint (mtime_at (&f, copy->path), ==, rival->mtime);
+      g_assert_cmpint (mtime_at (&f, "report.txt"), ==, after->mtime);
+      g_assert_true (sk_tree_flush (tree, NULL));
+      commit (f.index);
+      problems = sk_index_check (f.index, NULL, NULL, NULL);
+      g_assert_nonnull (problems);
+      for (guint i = 0; i < problems->len; i++)
+        g_assert_null (strstr (g_ptr_array_index (problems, i), "copies"));
+      fixture_close (&f);
+    }
+}
+
 int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/tree/rule-a7/touch-reaches-copy-of-copy", test_touch_reaches_copy_of_copy);
+  g_test_add_func ("/tree/rule-a7/copy-of-copy-goes", test_copy_of_copy_goes);
   return g_test_run ();
 }
