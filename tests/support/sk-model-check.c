@@ -35,6 +35,9 @@ sk_model_checked_sync (SkModel *self, guint i, const SkModelSync *how, SkModelSy
 
   sk_model_sync (self, i, how, out);
   describe (self, i, how, out);
+  self->moment++;
+  if (out->clean)
+    g_array_append_val (self->clean_syncs, ((SkModelCleanSync) { .device = i, .moment = self->moment }));
   if (out->raced != NULL)
     {
       SkModelContent *overwritten = g_hash_table_lookup (self->contents, out->raced);
@@ -148,16 +151,37 @@ check_equal (SkModel *self)
     }
 }
 
-/* A directory that is made where another device had one, of which this one did not know, is that one (A6): it goes with it. There is nothing
- * in it, or that would be there. */
+/* What @from did at @since came to @to before @until: a sync of @from, and after it one of @to. */
+static gboolean
+was_told (SkModel *self, guint from, guint since, guint to, guint until)
+{
+  gboolean told = FALSE;
+
+  for (guint i = 0; i < self->clean_syncs->len; i++)
+    {
+      const SkModelCleanSync *sync = &g_array_index (self->clean_syncs, SkModelCleanSync, i);
+
+      if (sync->moment >= until)
+        return FALSE;
+      if (told && sync->device == to)
+        return TRUE;
+      told |= sync->moment > since && sync->device == from;
+    }
+  return FALSE;
+}
+
+/* A directory that is made where another device had one, of which this one did not know, is that one (A6, A15): when that device removes or moves it,
+ * not knowing of this one, it goes with it. There is nothing in it, or that would keep it. One that is made where a removal was known stays. */
 static gboolean
 goes_with_another (SkModel *self, const char *path, const SkModelLast *last)
 {
   for (guint i = 0; last->key == NULL && i < SK_MODEL_DEVICES; i++)
     {
       g_autofree char *removed = g_strdup_printf ("%u %s", i, path);
+      gpointer moment;
 
-      if (i != last->device && g_hash_table_contains (self->removed, removed))
+      if (i != last->device && g_hash_table_lookup_extended (self->removed, removed, NULL, &moment)
+          && !was_told (self, i, GPOINTER_TO_UINT (moment), last->device, last->moment))
         return TRUE;
     }
   return FALSE;

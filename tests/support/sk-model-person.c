@@ -24,9 +24,10 @@ note (SkModel *self, guint i, const char *path, gboolean written)
   last->key = content != NULL ? content->key : NULL;
   last->operation = self->operation;
   last->device = i;
+  last->moment = ++self->moment;
   g_hash_table_replace (self->last, g_strdup (path), last);
   if (!written)
-    g_hash_table_add (self->removed, g_strdup_printf ("%u %s", i, path));
+    g_hash_table_replace (self->removed, g_strdup_printf ("%u %s", i, path), GUINT_TO_POINTER (last->moment));
 }
 
 void

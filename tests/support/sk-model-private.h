@@ -25,7 +25,11 @@ typedef struct
   gboolean written;              /* else removed or moved away */
   const char *key;               /* the content that was written; NULL: a directory */
   guint operation, device;
+  guint moment;
 } SkModelLast;
+
+/* A sync that came to its end without a failure. */
+typedef struct { guint device, moment; } SkModelCleanSync;
 
 typedef struct
 {
@@ -50,7 +54,9 @@ typedef struct
   GHashTable *contents;          /* key -> SkModelContent; owns both */
   GHashTable *seen;              /* numbers of a file -> its SkModelContent, so that a file is read once */
   GHashTable *last;              /* path -> SkModelLast */
-  GHashTable *removed;           /* "DEVICE PATH" of all that a person removed or moved away; owns them */
+  GHashTable *removed;           /* "DEVICE PATH" of all that a person removed or moved away -> the moment of the last time; owns the keys */
+  GArray *clean_syncs;           /* SkModelCleanSync, in the order of time */
+  guint moment;                  /* counts what persons and syncs do */
   gboolean killed[SK_MODEL_DEVICES];
   SkModelEngine engines[SK_MODEL_DEVICES];
   GString *trace;

@@ -269,6 +269,7 @@ model_clear (SkModel *self)
   g_hash_table_unref (self->seen);
   g_hash_table_unref (self->last);
   g_hash_table_unref (self->removed);
+  g_array_unref (self->clean_syncs);
   g_string_free (self->trace, TRUE);
   g_string_free (self->problem, TRUE);
 }
@@ -285,6 +286,7 @@ sk_model_run_with (guint64 seed, SkModelCounts *counts, void (*sequence) (SkMode
   self.seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   self.last = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   self.removed = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  self.clean_syncs = g_array_new (FALSE, FALSE, sizeof (SkModelCleanSync));
   self.trace = g_string_new (NULL);
   self.problem = g_string_new (NULL);
   sequence (&self);
