@@ -114,11 +114,15 @@ count_methods (SkSession *session, const GArray *chunks, guint *raw, guint *pack
 gboolean
 sk_mass_is_wiped (SkSession *session, gint64 old_content, const SkEntry *entry, gboolean *wiped, GError **error)
 {
-  g_autoptr(GArray) old = sk_index_content_chunks (session->index, old_content, error);
+  g_autoptr(GArray) old = NULL;
   gboolean old_zeros, zeros;
   guint old_raw, old_packed, raw, packed;
 
   *wiped = FALSE;
+  /* What a crash left there is known by no content: nothing can be said of it. */
+  if (old_content == 0)
+    return TRUE;
+  old = sk_index_content_chunks (session->index, old_content, error);
   if (old == NULL)
     return FALSE;
   if (old->len == 0 || entry->chunks == NULL)

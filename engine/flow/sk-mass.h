@@ -16,5 +16,5 @@ gboolean sk_mass_is (guint64 removed, guint64 bytes, guint64 files_before);
  * nothing, and was not before; or it was worth compressing and is not any more, as after encryption. How chunks are stored decides (the method in
  * the rows of packs), so that nothing has to be read; up to eight chunks of each are looked at: all new ones raw, and of the old ones at least
  * half compressed. A chunk below 512 bytes is no evidence: short text is stored raw too. Content that no storage holds is only compared with
- * zeros. */
+ * zeros. @old_content 0: what was there is not known, so nothing can be said of it. */
 gboolean sk_mass_is_wiped (SkSession *session, gint64 old_content, const SkEntry *entry, gboolean *wiped, GError **error);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Much is lost at once: it waits for the person, on the device where it happened, and only there (RULES C17). */
 #include "sk-fleet-check.h"
+#include "sk-mass.h"
 #include "sk-test-hooks.h"
 
 #include <fcntl.h>
@@ -798,6 +799,28 @@ test_renamed_at_once (void)
   close_watching (fleet);
 }
 
+static gboolean
+compare_with_nothing (SkSession *session, gpointer data, GError **error)
+{
+  const SkId none = { 0 };
+  g_autoptr(SkEntry) entry = sk_entry_new (&none, "d/file0", SK_KIND_FILE);
+  gboolean wiped = TRUE;
+
+  return sk_mass_is_wiped (session, 0, entry, &wiped, error) && !wiped;
+}
+
+/* After a kill a file can lie here of which no content is known. What replaces it is no loss, and no reason to stop. */
+static void
+test_unknown_replaced (void)
+{
+  g_autofree char *a = NULL, *b = NULL;
+  g_autoptr(SkFleet) fleet = fleet_with_files (2, 1, &a, &b);
+  g_autoptr(GError) error = NULL;
+
+  g_assert_true (sk_session_index (fleet->devices[1], compare_with_nothing, NULL, &error));
+  g_assert_no_error (error);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -819,6 +842,7 @@ main (int argc, char **argv)
   g_test_add_func ("/mass/rule-c17/incoming-refused", test_incoming_refused);
   g_test_add_func ("/mass/rule-c17/few-at-a-time", test_few_at_a_time);
   g_test_add_func ("/mass/rule-c17/incoming-replaced", test_incoming_replaced);
+  g_test_add_func ("/mass/rule-c17/unknown-replaced", test_unknown_replaced);
   g_test_add_func ("/mass/rule-c17/asked-while-watching", test_asked_while_watching);
   g_test_add_func ("/mass/rule-c17/removed-with-its-directory", test_removed_with_its_directory);
   g_test_add_func ("/mass/rule-c17/removed-in-parts", test_removed_in_parts);
