@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include <json-glib/json-glib.h>
+#include "sk-json.h"
 
 #include "sk-limits.h"
 
@@ -272,24 +272,25 @@ read_lists (JsonObject *root, SkAttachedList *out)
 gboolean
 sk_attached_list_parse (GBytes *bytes, SkAttachedList *out, GError **error)
 {
-  g_autoptr(JsonParser) parser = json_parser_new ();
+  g_autoptr(JsonParser) parser = NULL;
   g_auto(SkAttachedList) found = { NULL };
-  JsonNode *root, *version = NULL;
+  JsonObject *root;
+  JsonNode *version;
   gsize len;
   const char *text = g_bytes_get_data (bytes, &len);
 
-  if (len == 0 || !g_utf8_validate (text, (gssize) len, NULL) || !is_shallow (text, len)
-      || !json_parser_load_from_data (parser, text, (gssize) len, NULL))
+  if (len > 0 && g_utf8_validate (text, (gssize) len, NULL) && is_shallow (text, len))
+    parser = sk_json_parse_object (text, len);
+  if (parser == NULL)
     return sk_fail (error, SK_ERROR_CORRUPT, "The list of what is attached is damaged: it is no JSON of the right form");
-  root = json_parser_get_root (parser);
-  if (root != NULL && JSON_NODE_HOLDS_OBJECT (root))
-    version = json_object_get_member (json_node_get_object (root), "version");
+  root = json_node_get_object (json_parser_get_root (parser));
+  version = json_object_get_member (root, "version");
   if (version == NULL || !JSON_NODE_HOLDS_VALUE (version) || json_node_get_int (version) < 1)
     return sk_fail (error, SK_ERROR_CORRUPT, "The list of what is attached is damaged: it has no version");
   if (json_node_get_int (version) > LIST_VERSION)
     return sk_fail (error, SK_ERROR_TOO_NEW, "The list of what is attached was written by a newer version of this program; update this one");
   sk_attached_list_init (&found);
-  if (!read_lists (json_node_get_object (root), &found))
+  if (!read_lists (root, &found))
     return sk_fail (error, SK_ERROR_CORRUPT, "The list of what is attached is damaged: a value is missing or impossible");
   *out = found;
   found = (SkAttachedList) { NULL };

@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-#include <json-glib/json-glib.h>
-
+#include "sk-json.h"
 #include "sk-limits.h"
 
 #define CONFIG_VERSION 1
@@ -56,21 +55,16 @@ take_key (JsonObject *object, const char *name, SkPublicKey *out)
 static gboolean
 parse_config (GBytes *bytes, SkHomeConfig *out, GError **error)
 {
-  g_autoptr(JsonParser) parser = json_parser_new ();
-  JsonNode *root;
-  JsonObject *object;
-  JsonNode *version;
   gsize len;
   const char *text = g_bytes_get_data (bytes, &len);
+  g_autoptr(JsonParser) parser = sk_json_parse_object (text, len);
+  JsonObject *object;
+  JsonNode *version;
 
-  if (!json_parser_load_from_data (parser, text, (gssize) len, NULL))
+  if (parser == NULL)
     return sk_fail (error, SK_ERROR_CORRUPT,
-                    "The file “" SK_HOME_CONFIG_NAME "” of the home is damaged: it is no JSON");
-  root = json_parser_get_root (parser);
-  if (root == NULL || !JSON_NODE_HOLDS_OBJECT (root))
-    return sk_fail (error, SK_ERROR_CORRUPT,
-                    "The file “" SK_HOME_CONFIG_NAME "” of the home is damaged: it is no object");
-  object = json_node_get_object (root);
+                    "The file “" SK_HOME_CONFIG_NAME "” of the home is damaged: it is no JSON object");
+  object = json_node_get_object (json_parser_get_root (parser));
   version = json_object_get_member (object, "version");
   if (version == NULL || !JSON_NODE_HOLDS_VALUE (version) || json_node_get_int (version) < 1)
     return sk_fail (error, SK_ERROR_CORRUPT,

@@ -102,6 +102,7 @@ test_refused (void)
     { "", SK_ERROR_CORRUPT },
     { "null", SK_ERROR_CORRUPT },
     { "[]", SK_ERROR_CORRUPT },
+    { "{}{\"version\": 1, \"storages\": [], \"folders\": []}", SK_ERROR_CORRUPT },
     { "{\"version\": 0, \"storages\": [], \"folders\": []}", SK_ERROR_CORRUPT },
     { "{\"version\": 2, \"storages\": [], \"folders\": []}", SK_ERROR_TOO_NEW },
     { "{\"version\": 1, \"storages\": []}", SK_ERROR_CORRUPT },

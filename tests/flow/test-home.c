@@ -239,6 +239,8 @@ test_config_hostile (Fixture *f, gconstpointer data)
   assert_config_refused (home, "[1]", 3, SK_ERROR_CORRUPT);
   assert_config_refused (home, "{\"version\": 1}", 14, SK_ERROR_CORRUPT);
   assert_config_refused (home, "{\"version\": null}", 17, SK_ERROR_CORRUPT);
+  /* Written twice over: neither is believed. */
+  assert_config_refused (home, "{\"version\": 1}{\"version\": 2}", 28, SK_ERROR_CORRUPT);
   assert_config_refused (home, "{\"version\": 2}", 14, SK_ERROR_TOO_NEW);
   for (gsize i = 0; i < len; i++)
     {
