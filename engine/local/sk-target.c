@@ -437,8 +437,7 @@ sk_target_write_small (SkRoot *root, const char *path, const guint8 *data, gsize
   g_auto(SkTargetRun) run = { .tmp = -1, .parent = -1 };
 
   sk_target_run_init (&run, root);
-  return sk_target_run_write (&run, path, data, len, expected, meta, batch, trash_batch, out,
-                              error);
+  return sk_target_run_write (&run, path, data, len, expected, meta, batch, trash_batch, out, error);
 }
 
 /* ---- links and directories ---- */
