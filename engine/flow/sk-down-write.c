@@ -176,9 +176,8 @@ run_step (gpointer data)
 {
   Step *step = data;
   SkRoot *root = step->folder->root;
-  g_auto(SkTargetRun) run = { .tmp = -1, .parent = -1 };
+  g_auto(SkTargetRun) run = SK_TARGET_RUN (root);
 
-  sk_target_run_init (&run, root);
   for (guint i = 0; i < step->items->len && !g_cancellable_is_cancelled (step->down->cancellable); i++)
     {
       SkDownItem *item = step->items->pdata[i];

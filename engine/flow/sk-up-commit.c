@@ -57,7 +57,7 @@ still_held (SkSession *session, SkUpItem *item, gboolean *lost, GError **error)
 
   *lost = FALSE;
   /* Since it was asked nothing was condemned, and what was missing then is in packs that are stored and noted. */
-  if (item->asked && item->asked_config == item->up->configs && item->asked_losses == sk_index_losses (session->index))
+  if (item->asked && !item->unsent && item->asked_config == item->up->configs && item->asked_losses == sk_index_losses (session->index))
     return TRUE;
   if (item->content == NULL || item->content->chunks == NULL || storages->len == 0 || !sk_up_may_publish (item->folder))
     return TRUE;

@@ -407,6 +407,7 @@ route_item (SkUp *self, SkUpItem *item, const gboolean *held)
   SkUpLane *lane = storages->len > 0 && sk_up_may_publish (item->folder) ? lane_of (self, storages) : NULL;
   SkCounters add = { 0 };
 
+  item->unsent |= lane == NULL;
   for (guint i = 0; i < item->fresh->len; i++)
     {
       SkSplitChunk *chunk = &g_array_index (item->fresh, SkSplitChunk, i);

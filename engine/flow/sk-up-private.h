@@ -46,6 +46,7 @@ typedef struct
   gboolean asked;                /* which of its chunks are held, when these two were so: */
   guint64 asked_losses;          /* sk_index_losses */
   guint asked_config;            /* SkUp.configs */
+  gboolean unsent;               /* chunks of it went nowhere, as nothing of the folder might be published */
   gboolean read_done;
   gboolean reading;              /* a job has it: what the job writes does not count yet */
   gboolean moved;                /* content taken over from another name, unread (C14) */

@@ -192,6 +192,18 @@ put (SkNodeCache *self, SkCachedNode *cached)
   g_hash_table_add (self->by_name, cached);
 }
 
+/* (transfer full) @node, which the table has as well. */
+static SkCachedNode *
+remember (SkNodeCache *self, SkNode *node)
+{
+  SkCachedNode *cached = g_new0 (SkCachedNode, 1);
+
+  cached->node = *node;
+  g_free (node);                 /* what it owned moved */
+  put (self, cached);
+  return cached;
+}
+
 SkCachedNode *
 sk_cached_node (SkIndex *self, gint64 row, GError **error)
 {
@@ -203,13 +215,7 @@ sk_cached_node (SkIndex *self, gint64 row, GError **error)
   if (!make_room (self, error))
     return NULL;
   node = sk_node_read_row (self, row, error);
-  if (node == NULL)
-    return NULL;
-  cached = g_new0 (SkCachedNode, 1);
-  cached->node = *node;
-  g_free (node);                 /* what it owned moved */
-  put (self->nodes, cached);
-  return cached;
+  return node != NULL ? remember (self->nodes, node) : NULL;
 }
 
 gboolean
@@ -218,18 +224,12 @@ sk_cached_nodes_take (SkIndex *self, GPtrArray *nodes, GError **error)
   for (guint i = 0; i < nodes->len; i++)
     {
       const SkNode *node = nodes->pdata[i];
-      SkCachedNode *cached;
-      SkNode *copy;
 
       if (g_hash_table_contains (self->nodes->nodes, &node->row))
         continue;
       if (!make_room (self, error))
         return FALSE;
-      copy = sk_node_copy (node);
-      cached = g_new0 (SkCachedNode, 1);
-      cached->node = *copy;
-      g_free (copy);
-      put (self->nodes, cached);
+      remember (self->nodes, sk_node_copy (node));
     }
   return TRUE;
 }

@@ -149,12 +149,6 @@ sk_dirs_open_own (SkRoot *root, const char *path, GError **error)
 
 /* ---- a run of changes ---- */
 
-void
-sk_target_run_init (SkTargetRun *self, SkRoot *root)
-{
-  *self = (SkTargetRun) { .root = root, .tmp = -1, .parent = -1 };
-}
-
 static void
 forget_parent (SkTargetRun *self)
 {

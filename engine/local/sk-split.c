@@ -33,7 +33,7 @@ struct _SkSplitter
   SkChunker chunker;       /* of the open region */
   GBytes *carry;           /* of the open region: taken in by the chunker, no border yet; NULL when empty */
   gboolean finished;
-  SkSlab *slab;            /* or NULL; not owned */
+  SkSlab *slab;            /* lent for the next step, or NULL */
 };
 
 void
@@ -375,6 +375,7 @@ sk_splitter_step (SkSplitter *self, gsize max_bytes, GArray *out, gboolean *done
     good = read_small (self, out, error);
   else
     good = read_large (self, max_bytes, out, cancellable, error);
+  self->slab = NULL;
   /* After each step, not only the last: of a file that grows for hours no more than one step is read in vain. */
   if (!good || !check_stat (self, error))
     {

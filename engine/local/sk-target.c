@@ -434,9 +434,8 @@ sk_target_write_small (SkRoot *root, const char *path, const guint8 *data, gsize
                        const SkStat *expected, const SkMeta *meta, gboolean batch,
                        const char *trash_batch, SkStat *out, GError **error)
 {
-  g_auto(SkTargetRun) run = { .tmp = -1, .parent = -1 };
+  g_auto(SkTargetRun) run = SK_TARGET_RUN (root);
 
-  sk_target_run_init (&run, root);
   return sk_target_run_write (&run, path, data, len, expected, meta, batch, trash_batch, out, error);
 }
 

@@ -41,7 +41,7 @@ typedef struct
   int tmp, parent;         /* -1: not open */
   char *parent_path;
 } SkTargetRun;
-void sk_target_run_init (SkTargetRun *self, SkRoot *root);
+#define SK_TARGET_RUN(of) { .root = (of), .tmp = -1, .parent = -1 }
 void sk_target_run_clear (SkTargetRun *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (SkTargetRun, sk_target_run_clear)
 /* A whole small file at once: no partial. */

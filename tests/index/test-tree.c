@@ -36,6 +36,17 @@ mtime_at (Fixture *f, const char *path)
   return node->target.mtime;
 }
 
+/* A file that loses its name to @winner, and its @copy that loses that one to @rival. The name of the copy of the copy. (transfer full, all) */
+static char *
+lose_twice (Fixture *f, SkEntry **loser, SkEntry **winner, SkEntry **copy, SkEntry **rival)
+{
+  *loser = entry_by (f, "report.txt", 1, 5);
+  *winner = entry_by (f, "report.txt", 2, 10);
+  *copy = sk_conflict_entry (*loser);
+  *rival = entry_by (f, (*copy)->path, 3, 20);
+  return sk_conflict_path (*copy);
+}
+
 /* A file lost its name, and its copy lost that of the copy: who touches the file touches both, whenever that is heard of. */
 static void
 test_touch_reaches_copy_of_copy (void)
@@ -49,11 +60,7 @@ test_touch_reaches_copy_of_copy (void)
       SkId device = make_id (9);
 
       fixture_open (&f);
-      loser = entry_by (&f, "report.txt", 1, 5);
-      winner = entry_by (&f, "report.txt", 2, 10);
-      copy = sk_conflict_entry (loser);
-      rival = entry_by (&f, copy->path, 3, 20);
-      last = sk_conflict_path (copy);
+      last = lose_twice (&f, &loser, &winner, &copy, &rival);
       g_assert_cmpstr (last, !=, copy->path);
       touched = sk_entry_copy (loser);
       touched->meta_lamport = 30;
@@ -107,11 +114,7 @@ test_copy_of_copy_goes (void)
       SkId device = make_id (9);
 
       fixture_open (&f);
-      loser = entry_by (&f, "report.txt", 1, 5);
-      winner = entry_by (&f, "report.txt", 2, 10);
-      copy = sk_conflict_entry (loser);
-      rival = entry_by (&f, copy->path, 3, 20);
-      last = sk_conflict_path (copy);
+      last = lose_twice (&f, &loser, &winner, &copy, &rival);
       after = entry_by (&f, "report.txt", 4, 30);
       sk_vector_unref (after->vector);
       after->vector = sk_vector_with (loser->vector, &after->writer, 1);

@@ -559,13 +559,12 @@ static void
 test_run (void)
 {
   g_autoptr(Tree) tree = tree_new_prepared ();
-  g_auto(SkTargetRun) run = { .tmp = -1, .parent = -1 };
+  g_auto(SkTargetRun) run = SK_TARGET_RUN (tree->root);
   g_autoptr(GError) error = NULL;
   g_autofree char *e = tree_path (tree, "d/e"), *moved = tree_path (tree, "moved"), *gone = tree_path (tree, "gone");
   const guint8 *text = (const guint8 *) "text";
   SkStat out;
 
-  sk_target_run_init (&run, tree->root);
   g_assert_true (sk_target_run_write (&run, "d/e/a", text, 4, NULL, &plain_meta, TRUE, BATCH, &out, &error));
   g_assert_true (sk_target_run_write (&run, "d/e/b", text, 4, NULL, &plain_meta, TRUE, BATCH, &out, &error));
   g_assert_true (sk_target_run_write (&run, "d/c", text, 4, NULL, &plain_meta, TRUE, BATCH, &out, &error));
