@@ -9,7 +9,7 @@ TOP = pathlib.Path(__file__).resolve().parents[1]
 MAY = {
     'core': {'core'},
     'work': {'work'},
-    'index': {'index', 'core', 'work'},
+    'index': {'index', 'core'},
     'local': {'local', 'core', 'work'},
     'store': {'store', 'core', 'work'},
     'peer': {'peer', 'core', 'work'},

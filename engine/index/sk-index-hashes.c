@@ -15,10 +15,8 @@
 
 #include <string.h>
 
-#include "sk-memory.h"
-
 #define BATCH 65536u
-#define SLOTS (2u * BATCH)    /* of the table in memory, a power of two, never more than half full: 2 MiB */
+#define SLOTS_MIN 1024u       /* of the table in memory: a power of two, never more than half full, so 2 MiB for a batch */
 
 #define FILTER_BITS_PER_KEY 16u          /* two of them are set: 1 to 2 % of the answers are in vain */
 #define FILTER_BITS_MIN (1u << 22)
@@ -34,7 +32,7 @@ struct _SkHashIndex
   gboolean loaded;
   gint64 merged;
   Slot *slots;
-  guint used;
+  guint n_slots, used;
   guint64 *filter;        /* of the keys on disk, and after a rollback or a removal of some that are not; NULL: not made */
   guint64 filter_bits;    /* a power of two */
   guint64 filtered;       /* keys in it */
@@ -60,7 +58,7 @@ sk_hash_index_free (SkHashIndex *self)
 {
   if (self == NULL)
     return;
-  sk_memory_table_free (self->slots, SLOTS * sizeof *self->slots);
+  g_free (self->slots);
   g_free (self->filter);
   g_free (self);
 }
@@ -68,8 +66,8 @@ sk_hash_index_free (SkHashIndex *self)
 void
 sk_hash_index_forget (SkHashIndex *self)
 {
-  sk_memory_table_free (g_steal_pointer (&self->slots), SLOTS * sizeof *self->slots);
-  self->used = 0;
+  g_clear_pointer (&self->slots, g_free);
+  self->n_slots = self->used = 0;
   self->loaded = FALSE;
 }
 
@@ -96,22 +94,39 @@ sk_hash_key_sql (sqlite3_context *context, int n, sqlite3_value **values)
 /* --- the table in memory --- */
 
 static guint
-first_slot (guint64 key)
+first_slot (const SkHashIndex *self, guint64 key)
 {
   /* Ids from a hostile log need not be random. */
   key ^= key >> 32;
   key *= G_GUINT64_CONSTANT (0x9e3779b97f4a7c15);
-  return (guint) (key >> 40) & (SLOTS - 1);
+  return (guint) (key >> 40) & (self->n_slots - 1);
+}
+
+static void
+place (SkHashIndex *self, Slot slot)
+{
+  guint at = first_slot (self, slot.key);
+
+  while (self->slots[at].row != 0)
+    at = (at + 1) & (self->n_slots - 1);
+  self->slots[at] = slot;
 }
 
 static void
 put (SkHashIndex *self, guint64 key, gint64 row)
 {
-  guint at = first_slot (key);
+  if (2 * (self->used + 1) > self->n_slots)
+    {
+      g_autofree Slot *old = self->slots;
+      guint n = self->n_slots;
 
-  while (self->slots[at].row != 0)
-    at = (at + 1) & (SLOTS - 1);
-  self->slots[at] = (Slot) { key, row };
+      self->n_slots = MAX (2 * n, SLOTS_MIN);
+      self->slots = g_new0 (Slot, self->n_slots);
+      for (guint i = 0; i < n; i++)
+        if (old[i].row != 0)
+          place (self, old[i]);
+    }
+  place (self, (Slot) { key, row });
   self->used++;
 }
 
@@ -170,7 +185,7 @@ filter_make (SkIndex *index, SkHashIndex *self, GError **error)
 static void
 filter_follow (SkHashIndex *self)
 {
-  for (guint i = 0; self->filter != NULL && i < SLOTS; i++)
+  for (guint i = 0; self->filter != NULL && i < self->n_slots; i++)
     if (self->slots[i].row != 0)
       filter_take (self, self->slots[i].key, TRUE);
   self->filtered += self->used;
@@ -194,7 +209,7 @@ merge (SkIndex *index, SkHashIndex *self, gint64 last, GError **error)
   filter_follow (self);
   self->merged = last;
   self->used = 0;
-  memset (self->slots, 0, SLOTS * sizeof *self->slots);
+  memset (self->slots, 0, self->n_slots * sizeof *self->slots);
   return TRUE;
 }
 
@@ -232,7 +247,6 @@ load (SkIndex *index, SkHashIndex *self, GError **error)
   if (!sk_index_read_u64 (index, self->setting, 0, &merged, error))
     return FALSE;
   sk_hash_index_forget (self);
-  self->slots = sk_memory_table (SLOTS * sizeof *self->slots);
   self->merged = (gint64) MIN (merged, (guint64) G_MAXINT64);
   self->loaded = read_tail (index, self, error);
   return self->loaded;
@@ -275,9 +289,10 @@ sk_hash_index_find (SkIndex *index, SkHashIndex *self, const SkHash *hash, GArra
   g_array_set_size (rows, 0);
   if (!load (index, self, error))
     return FALSE;
-  for (guint at = first_slot (key); self->slots[at].row != 0; at = (at + 1) & (SLOTS - 1))
-    if (self->slots[at].key == key)
-      g_array_append_val (rows, self->slots[at].row);
+  if (self->used > 0)
+    for (guint at = first_slot (self, key); self->slots[at].row != 0; at = (at + 1) & (self->n_slots - 1))
+      if (self->slots[at].key == key)
+        g_array_append_val (rows, self->slots[at].row);
   return self->merged == 0 || find_on_disk (index, self, key, rows, error);
 }
 

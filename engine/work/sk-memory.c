@@ -158,21 +158,6 @@ sk_memory_block (gsize size)
   return g_bytes_new_with_free_func (block->pages, size, block_free, block);
 }
 
-gpointer
-sk_memory_table (gsize size)
-{
-  return is_small (size) ? g_malloc0 (size) : map_pages (pages_of (size));
-}
-
-void
-sk_memory_table_free (gpointer table, gsize size)
-{
-  if (is_small (size))
-    g_free (table);
-  else if (table != NULL)
-    munmap (table, pages_of (size) * LARGE_PAGE);
-}
-
 void
 sk_slab_init (SkSlab *self, gsize size)
 {

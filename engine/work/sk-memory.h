@@ -12,9 +12,6 @@ void sk_memory_give_back (void);
 /* @size bytes that hold anything, for the caller to fill through g_bytes_get_data() before somebody else sees them. A large block
  * lies in large pages where the system has them, and is kept for the next one when it is freed. (transfer full) */
 GBytes *sk_memory_block (gsize size);
-/* @size zeroed bytes for a table that is used in no order: large pages as above, and none that is shared until it is written to. */
-gpointer sk_memory_table (gsize size);
-void sk_memory_table_free (gpointer table, gsize size);
 
 /* One block for many small things, one behind the other; it is free when the last of them is. One thread. */
 typedef struct

@@ -427,10 +427,10 @@ test_rules_arrive (void)
 
   sk_fleet_share (fleet, "f");
   sk_put_file (a, ".skerryignore", "*.o\n", -1);
-  sk_fleet_sync (fleet, 0);
+  g_variant_unref (sk_fleet_sync (fleet, 0));
   sk_put_file (b, "x.o", "here only", -1);
   sk_put_file (b, "y.c", "for all", -1);
-  sk_fleet_sync (fleet, 1);
+  g_variant_unref (sk_fleet_sync (fleet, 1));
   sk_fleet_settle (fleet, 4);
   hidden = sk_get_file (a, "x.o");
   g_assert_null (hidden);

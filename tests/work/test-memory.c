@@ -78,21 +78,6 @@ test_kept (void)
 #endif
 }
 
-static void
-test_table (void)
-{
-  for (guint round = 0; round < 3; round++)
-    {
-      guint8 *table = sk_memory_table (3 * MIB);
-
-      for (gsize i = 0; i < 3 * MIB; i++)
-        g_assert_cmpuint (table[i], ==, 0);
-      memset (table, 1, 3 * MIB);
-      sk_memory_table_free (table, 3 * MIB);
-    }
-  sk_memory_table_free (NULL, 3 * MIB);
-}
-
 /* Things of one slab live as long as the last of them; what does not fit gets no room. */
 static void
 test_slab (void)
@@ -153,7 +138,6 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/memory/blocks", test_blocks);
   g_test_add_func ("/memory/kept", test_kept);
-  g_test_add_func ("/memory/table", test_table);
   g_test_add_func ("/memory/slab", test_slab);
   g_test_add_func ("/memory/threads", test_threads);
   return g_test_run ();
