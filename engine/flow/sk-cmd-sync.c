@@ -304,9 +304,6 @@ sk_cmd_resume (SkCommand *self, GError **error)
 
   if (!sk_session_transact (self->session, store_pause, &call, error))
     return NULL;
-  g_atomic_int_set (&self->session->paused, 0);
-  sk_up_publish (self->session->up);
-  sk_down_poll (self->session->down);
-  sk_session_touch_report (self->session);
+  sk_session_check_pause (self->session);
   return g_variant_new ("a{sv}", NULL);
 }

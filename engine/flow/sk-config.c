@@ -158,6 +158,7 @@ add_storages (SkSession *session, SkConfig *config, SkConfig *old, GPtrArray *ro
       if (store == NULL)
         {
           sk_session_raise (session, key, "storage", 0, NULL, "%s", error->message);
+          config->incomplete = TRUE;
           continue;
         }
       storage = g_new0 (SkFlowStorage, 1);
@@ -209,6 +210,7 @@ add_folders (SkSession *session, SkConfig *config, SkConfig *old, GPtrArray *row
       folder->xattrs = g_array_index (xattrs, gboolean, i);
       folder->storages = placement (config, row);
       folder->root = sk_known_root (session, row, old != NULL ? sk_config_folder (old, row->row) : NULL, &folder->why);
+      config->incomplete |= folder->root == NULL;
       g_ptr_array_add (config->folders, folder);
     }
 }

@@ -57,6 +57,7 @@ struct _SkDown
   SkWorker *worker;
   GMainContext *jobs;            /* completions of jobs and gets; iterated only while the down thread waits, so that messages wait their turn */
   SkConfig *config;              /* of the current round */
+  SkConfig *level;               /* with which everything was as it is wanted when it was looked at last; NULL: it was not */
   SkDownResult *result;          /* of the current round */
   GCancellable *cancellable;
   GMutex lock;                   /* for @wake */

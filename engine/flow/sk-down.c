@@ -93,12 +93,38 @@ add_failure (SkDownResult *result, const char *path, const char *why)
   g_ptr_array_add (result->failed, failure);
 }
 
+/* --- level: everything is as it is wanted, so while the storages say nothing new there is nothing to look at either --- */
+
+static void
+not_level (SkDown *self)
+{
+  g_clear_pointer (&self->level, sk_config_unref);
+}
+
+/* After a round over @all folders, in the configuration of this round. */
+static void
+note_level (SkDown *self, gboolean all)
+{
+  not_level (self);
+  if (all && self->result->dirty_left == 0 && self->result->failed->len == 0 && !self->result->again && !g_cancellable_is_cancelled (self->cancellable))
+    self->level = sk_config_ref (self->config);
+}
+
 static gboolean
-pull_all (SkDown *self, GError **error)
+is_level (SkDown *self)
+{
+  g_autoptr(SkConfig) config = sk_session_config (self->session);
+
+  return self->level == config;
+}
+
+static gboolean
+pull_all (SkDown *self, gboolean *unchanged, GError **error)
 {
   g_autoptr(SkConfig) config = sk_session_config (self->session);
   gboolean merged = FALSE, met = FALSE;
 
+  *unchanged = TRUE;
   for (guint i = 0; i < config->storages->len; i++)
     {
       SkFlowStorage *storage = config->storages->pdata[i];
@@ -131,9 +157,11 @@ pull_all (SkDown *self, GError **error)
           add_failure (self->result, storage->name, local->message);
         }
       merged |= pulled.merged;
+      *unchanged = *unchanged && ok && pulled.unchanged;
     }
   if (merged)
     {
+      not_level (self);        /* also where only what is told was asked for, and the next poll finds it told */
       g_atomic_int_set (&self->busy_until, (int) (sk_clock_now (self->session->clock) / G_USEC_PER_SEC) + BUSY_S);
       sk_up_publish (self->session->up);
     }
@@ -318,6 +346,7 @@ apply_all (SkDown *self, const gint64 *folders, guint n)
     }
   if (sk_session_index (self->session, count_left, &left, NULL))
     self->result->dirty_left = left.left;
+  note_level (self, n == 0);
   sk_session_rest (self->session);
 }
 
@@ -328,7 +357,7 @@ typedef struct
   SkDown *down;
   const gint64 *folders;
   guint n;
-  gboolean only_pull;
+  gboolean only_pull, is_poll;
   SkDownResult *result;
   GCancellable *cancellable;
   GError *error;
@@ -341,12 +370,13 @@ run_request (gpointer data)
   Request *request = data;
   SkDown *self = request->down;
   gint64 begin = g_get_monotonic_time ();
+  gboolean unchanged = FALSE;
 
   self->result = request->result;
   self->cancellable = request->cancellable != NULL ? request->cancellable : self->session->stopping;
   g_main_context_push_thread_default (self->jobs);
-  request->ok = pull_all (self, &request->error);
-  if (request->ok && !request->only_pull)
+  request->ok = pull_all (self, &unchanged, &request->error);
+  if (request->ok && !request->only_pull && !(request->is_poll && unchanged && is_level (self)))
     apply_all (self, request->folders, request->n);
   if (request->ok && g_cancellable_set_error_if_cancelled (self->cancellable, &request->error))
     request->ok = FALSE;
@@ -420,8 +450,12 @@ run_wake (SkDown *self, gboolean poll)
 
   /* Asked after @cancellable is there: whoever stops or pauses from here on cancels it. */
   if (g_cancellable_is_cancelled (self->session->stopping) || g_atomic_int_get (&self->session->paused))
-    return;
+    {
+      not_level (self);        /* what this one would have done is left to the first poll afterwards */
+      return;
+    }
   sk_down_result_init (&result);
+  wake.is_poll = poll;
   if (poll)
     run_request (&wake);
   else
@@ -506,6 +540,7 @@ sk_down_free (SkDown *self)
   g_hash_table_unref (self->planned_dirs);
   g_hash_table_unref (self->not_placed);
   sk_config_unref (self->config);
+  not_level (self);
   g_free (self->trash_batch);
   g_free (self);
 }

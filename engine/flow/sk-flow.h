@@ -52,6 +52,7 @@ typedef struct
   SkMembers *members;
   GPtrArray *storages;           /* SkFlowStorage */
   GPtrArray *folders;            /* SkFlowFolder */
+  gboolean incomplete;           /* a root or a storage could not be had: it may be there the next time */
 } SkConfig;
 SkConfig *sk_config_ref (SkConfig *self);
 void sk_config_unref (SkConfig *self);
@@ -120,6 +121,7 @@ struct _SkSession
   SkInvites *invites;            /* sk-invite-serve.h */
   GMutex reloading;              /* held while a new config is made, so that an older one never replaces it */
   GHashTable *heads;             /* down's thread: heads as they were read; sk-heads.c */
+  GHashTable *heads_read;        /* down's thread: storages of which nothing was left to read; sk-heads.c */
   GHashTable *root_locks;        /* under reloading: "DEV:INODE" -> descriptor; sk-known-root.c */
   struct _SkAttachments *attachments;    /* under reloading; sk-attachments.h */
   SkWorker *reporter;            /* while an engine runs */
@@ -161,7 +163,7 @@ gboolean sk_session_open_vault (SkSession *self, const char *passphrase, GError 
 
 /* This home was restored or copied: a new writer id, counters from zero, first contact with every folder (A5). Down's thread. */
 gboolean sk_session_new_incarnation (SkSession *self, GError **error);
-/* A pause that ran out ends. */
+/* A pause that ran out, or that the person ended, ends: what waited for that begins. Not the index thread. */
 void sk_session_check_pause (SkSession *self);
 
 /* --- sk-up.c --- */
@@ -230,7 +232,8 @@ gboolean sk_down_is_busy (SkDown *self);
 int sk_down_steps (SkDown *self);
 
 /* --- sk-pull.c: storage -> log -> index (blocking; down's thread) --- */
-typedef struct { gboolean merged; guint segments; guint64 entries; GPtrArray *problems; } SkPullResult;
+/* @unchanged: no head is another one than when everything was read, so nothing else was looked at. */
+typedef struct { gboolean merged, unchanged; guint segments; guint64 entries; GPtrArray *problems; } SkPullResult;
 gboolean sk_pull_storage (SkSession *session, SkFlowStorage *storage, SkPullResult *out, GCancellable *cancellable, GError **error);
 /* Setting that keeps the highest counter of a device's head that was read from a storage (B3). (transfer full) */
 char *sk_pull_seen_key (gint64 storage, const SkDeviceId *device);

@@ -64,3 +64,60 @@ sk_heads_get (SkSession *session, SkFlowStorage *storage, const SkStoreItem *ite
   g_hash_table_insert (session->heads, g_steal_pointer (&key), head);
   return object;
 }
+
+/* --- nothing new at all --- */
+
+typedef struct
+{
+  guint n;
+  SkConfig *config;        /* another one may let more be read: a new device, another key */
+} ReadAll;
+
+static void
+read_all_free (gpointer data)
+{
+  sk_config_unref (((ReadAll *) data)->config);
+  g_free (data);
+}
+
+gboolean
+sk_heads_unchanged (SkSession *session, SkFlowStorage *storage, GPtrArray *items)
+{
+  const ReadAll *all = session->heads_read != NULL ? g_hash_table_lookup (session->heads_read, &storage->row) : NULL;
+  g_autoptr(SkConfig) config = sk_session_config (session);
+  g_autoptr(GPtrArray) heads = g_ptr_array_new ();
+
+  if (all == NULL || all->n != items->len || all->config != config)
+    return FALSE;
+  for (guint i = 0; i < items->len; i++)
+    {
+      const SkStoreItem *item = items->pdata[i];
+      g_autofree char *key = g_strdup_printf ("%" G_GINT64_FORMAT ":%s", storage->row, item->name);
+      Head *head = session->heads != NULL ? g_hash_table_lookup (session->heads, key) : NULL;
+
+      if (head == NULL || !is_the_same (head, item) || head->believed >= BELIEVED_MAX)
+        return FALSE;
+      g_ptr_array_add (heads, head);
+    }
+  for (guint i = 0; i < heads->len; i++)
+    ((Head *) heads->pdata[i])->believed++;
+  return TRUE;
+}
+
+void
+sk_heads_read_all (SkSession *session, SkFlowStorage *storage, guint n)
+{
+  ReadAll *all = g_new0 (ReadAll, 1);
+
+  *all = (ReadAll) { .n = n, .config = sk_session_config (session) };
+  if (session->heads_read == NULL)
+    session->heads_read = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, read_all_free);
+  g_hash_table_replace (session->heads_read, g_memdup2 (&storage->row, sizeof storage->row), all);
+}
+
+void
+sk_heads_forget_all (SkSession *session, SkFlowStorage *storage)
+{
+  if (session->heads_read != NULL)
+    g_hash_table_remove (session->heads_read, &storage->row);
+}

@@ -212,12 +212,8 @@ read_head (SkSession *session, Pull *pull, const char *name, GBytes *object, GCa
 }
 
 static gboolean
-read_heads (SkSession *session, Pull *pull, GCancellable *cancellable, GError **error)
+read_heads (SkSession *session, Pull *pull, GPtrArray *items, GCancellable *cancellable, GError **error)
 {
-  g_autoptr(GPtrArray) items = sk_store_list_sync (pull->storage->store, "heads/", cancellable, error);
-
-  if (items == NULL)
-    return FALSE;
   for (guint i = 0; i < items->len; i++)
     {
       SkStoreItem *item = items->pdata[i];
@@ -494,8 +490,8 @@ note_offered (SkSession *session, GArray *wanted)
 }
 
 static gboolean
-pull_once (SkSession *session, SkFlowStorage *storage, SkPullResult *out, SkEpochs *epochs, gboolean *again, GCancellable *cancellable,
-           GError **error)
+pull_once (SkSession *session, SkFlowStorage *storage, GPtrArray *items, SkPullResult *out, SkEpochs *epochs, gboolean *again,
+           GCancellable *cancellable, GError **error)
 {
   g_auto(Pull) pull = { .storage = storage, .out = out, .epochs = epochs };
 
@@ -505,7 +501,7 @@ pull_once (SkSession *session, SkFlowStorage *storage, SkPullResult *out, SkEpoc
   if (!sk_session_index (session, load_local, &pull, error))
     return FALSE;
   sk_test_stage ("pull");
-  if (!read_heads (session, &pull, cancellable, error) || !sk_session_index (session, load_own, &pull, error))
+  if (!read_heads (session, &pull, items, cancellable, error) || !sk_session_index (session, load_own, &pull, error))
     return FALSE;
   note_offered (session, pull.wanted);
   if (!sk_rollback_check (session, storage, pull.own, pull.last_put, cancellable, error))
@@ -559,20 +555,48 @@ read_epochs (SkSession *session, SkFlowStorage *storage, SkEpochs *epochs, gbool
   return TRUE;
 }
 
+static GPtrArray *
+list_heads (SkSession *session, SkFlowStorage *storage, GCancellable *cancellable, GError **error)
+{
+  g_autoptr(GError) local = NULL;
+  GPtrArray *items = sk_store_list_sync (storage->store, "heads/", cancellable, &local);
+
+  /* What is wrong with the place is told best by a look at its marker. */
+  if (items == NULL && sk_store_check_marker_sync (storage->store, &session->who.vault, &storage->id, cancellable, error))
+    g_propagate_error (error, g_steal_pointer (&local));
+  return items;
+}
+
 gboolean
 sk_pull_storage (SkSession *session, SkFlowStorage *storage, SkPullResult *out, GCancellable *cancellable, GError **error)
 {
   g_auto(SkEpochs) epochs = { NULL };
+  g_autoptr(GPtrArray) items = list_heads (session, storage, cancellable, error);
   gboolean again = TRUE;
 
+  if (items == NULL)
+    return FALSE;
+  out->unchanged = sk_heads_unchanged (session, storage, items);
+  if (out->unchanged)
+    return TRUE;
+  sk_heads_forget_all (session, storage);
   if (!sk_store_check_marker_sync (storage->store, &session->who.vault, &storage->id, cancellable, error))
     return FALSE;
   for (guint round = 0; again && round < SK_DEVICES_MAX; round++)
     {
       g_ptr_array_set_size (out->problems, 0);
-      if (!pull_once (session, storage, out, &epochs, &again, cancellable, error)
+      if (round > 0)
+        {
+          g_ptr_array_unref (items);
+          items = list_heads (session, storage, cancellable, error);
+        }
+      if (items == NULL || !pull_once (session, storage, items, out, &epochs, &again, cancellable, error)
           || !read_epochs (session, storage, &epochs, &again, cancellable, error))
         return FALSE;
     }
-  return sk_epochs_settle (&epochs, session, error);
+  if (!sk_epochs_settle (&epochs, session, error))
+    return FALSE;
+  if (!again && out->problems->len == 0)
+    sk_heads_read_all (session, storage, items->len);
+  return TRUE;
 }

@@ -114,8 +114,14 @@ sk_session_check_pause (SkSession *self)
   gboolean was = g_atomic_int_get (&self->paused);
 
   (void) sk_session_index (self, load_pause, NULL, NULL);
-  if (was != g_atomic_int_get (&self->paused))
-    sk_session_touch_report (self);
+  if (was == g_atomic_int_get (&self->paused))
+    return;
+  if (was)
+    {
+      sk_up_publish (self->up);
+      sk_down_poll (self->down);
+    }
+  sk_session_touch_report (self);
 }
 
 static gboolean

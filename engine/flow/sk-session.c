@@ -294,6 +294,7 @@ sk_session_close (SkSession *self)
   g_clear_pointer (&self->attachments, sk_attachments_free);
   g_clear_pointer (&self->root_locks, g_hash_table_unref);
   g_clear_pointer (&self->heads, g_hash_table_unref);
+  g_clear_pointer (&self->heads_read, g_hash_table_unref);
   g_clear_pointer (&self->offered, g_array_unref);
   g_clear_pointer (&self->live, sk_live_free);
   g_clear_pointer (&self->met, g_hash_table_unref);

@@ -393,4 +393,5 @@ sk_up_push (SkUp *self)
       add_failed_once (self, g_strdup_printf ("storage “%s”: %s", storage->name, error->message));
     }
   self->push_wanted = !all_ok;
+  self->push_at = sk_clock_now (self->session->clock) + SK_UP_AGAIN_US;
 }

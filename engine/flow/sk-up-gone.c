@@ -490,7 +490,7 @@ refuse (SkUp *self, SkUpFolder *folder)
   if (!all)
     {
       folder->waiting = 0;
-      folder->again_at = sk_clock_now (self->session->clock);
+      folder->again_at = sk_clock_now (self->session->clock) + SK_UP_AGAIN_US;
     }
   return all;
 }

@@ -27,6 +27,7 @@
 #define SK_UP_COMMIT_ITEMS 1000u
 #define SK_UP_COMMIT_PACKS 512u          /* 4 GiB: a pack logged apart from its entry costs its chunk ids twice */
 #define SK_UP_COMMIT_DELAY_US (250 * 1000)
+#define SK_UP_AGAIN_US (10 * G_USEC_PER_SEC)    /* after a pass that proved nothing, or a storage that did not answer */
 
 typedef struct _SkUpFolder SkUpFolder;
 typedef struct _SkUpLane SkUpLane;
@@ -162,6 +163,7 @@ struct _SkUp
   GSource *commit_source;
   SkTimer *settle_timer;
   gboolean push_wanted;
+  gint64 push_at;                /* then it is tried again, if it is still wanted */
   GQueue requests;               /* SkUpRequest */
   GPtrArray *failed;             /* char*: of the passes since the last request began */
   guint64 files, bytes, entries, scanned;

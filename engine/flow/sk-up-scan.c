@@ -257,7 +257,7 @@ without_rules (SkUp *self, SkUpFolder *folder, const GError *why)
 {
   folder->ignore = sk_ignore_new ("*\n", 2);
   folder->incomplete = TRUE;
-  folder->again_at = sk_clock_now (self->session->clock);
+  folder->again_at = sk_clock_now (self->session->clock) + SK_UP_AGAIN_US;
   g_queue_clear_full (&folder->dirs, g_free);
   g_ptr_array_add (self->failed, g_strdup (why->message));
 }
@@ -447,12 +447,29 @@ sk_up_scan_finish (SkUp *self)
   return more;
 }
 
+void
+sk_up_scan_due (SkUp *self)
+{
+  GHashTableIter iter;
+  gpointer value;
+
+  g_hash_table_iter_init (&iter, self->folders);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    {
+      SkUpFolder *folder = value;
+
+      if (folder->again_at != 0 && folder->again_at <= sk_clock_now (self->session->clock) && folder->flow != NULL && folder->flow->root != NULL)
+        sk_up_scan_all (self, folder);
+    }
+}
+
 static gboolean
 on_settle_timer (gpointer data)
 {
   SkUp *self = data;
 
   g_clear_pointer (&self->settle_timer, sk_timer_free);
+  sk_up_scan_due (self);
   sk_up_turn (self);
   return G_SOURCE_REMOVE;
 }
@@ -476,7 +493,12 @@ sk_up_arm_settle (SkUp *self)
       /* With directories to scan the pass does not end yet. */
       if (folder->held_until != 0 && g_queue_is_empty (&folder->dirs))
         next = MIN (next, folder->held_until);
+      /* One that is under way, or may not begin, ends without a timer. */
+      if (folder->again_at != 0 && folder->flow->root != NULL && g_queue_is_empty (&folder->dirs))
+        next = MIN (next, folder->again_at);
     }
+  if (self->push_wanted && self->session->watch)
+    next = MIN (next, self->push_at);
   g_clear_pointer (&self->settle_timer, sk_timer_free);
   if (next == G_MAXINT64 || self->closing || g_atomic_int_get (&self->waits_for_step))
     return;

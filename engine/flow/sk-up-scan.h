@@ -5,6 +5,8 @@
 
 /* A complete pass over the folder. */
 void sk_up_scan_all (SkUp *self, SkUpFolder *folder);
+/* A complete pass over each folder that wanted another one, at a time that has come. */
+void sk_up_scan_due (SkUp *self);
 /* The pass that is under way ends and proves nothing. An engine that watches begins another one when it may scan again. */
 void sk_up_scan_give_up (SkUp *self, SkUpFolder *folder);
 /* Starts scan and check jobs while there is room. */

@@ -355,9 +355,8 @@ on_reload (gpointer data)
       SkUpFolder *folder = value;
 
       folder->flow = sk_config_folder (self->config, folder->row);
-      if (folder->again_at != 0 && folder->again_at <= sk_clock_now (self->session->clock) && folder->flow != NULL && folder->flow->root != NULL)
-        sk_up_scan_all (self, folder);
     }
+  sk_up_scan_due (self);
   sk_up_turn (self);
 }
 

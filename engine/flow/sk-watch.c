@@ -27,6 +27,8 @@ typedef struct
   SkRoot *root;
   SkWatcher *watcher;            /* NULL: none could be made */
   gboolean limited;
+  SkRootPlace seen;              /* when the configuration was made */
+  gint64 rescan_at;
   guint arrivals;                /* in the trash, when that was looked at last */
   gint64 look_us, look_at;       /* from one look at the trash to the next; 0: none is due */
 } Watched;
@@ -148,6 +150,8 @@ add_watched (SkWatch *self, const SkFlowFolder *folder)
   watched->row = folder->row;
   watched->name = g_strdup (folder->name);
   watched->root = sk_root_ref (folder->root);
+  watched->rescan_at = sk_clock_now (self->session->clock) + RESCAN_US;
+  sk_root_look (watched->root, &watched->seen);
   start_watcher (watched);
   g_ptr_array_add (self->folders, watched);
   /* What happened before the watch existed is found by a pass. */
@@ -268,7 +272,27 @@ look_into_trash (SkWatch *self)
     }
 }
 
-/* A folder that was away may be back, and one that was there may be away. */
+/* Whether a folder or storage that was away may be back, or one that was there may be away. A configuration is not made anew only to find that
+ * nothing changed: that would wake every thread. */
+static gboolean
+may_differ (SkWatch *self)
+{
+  g_autoptr(SkConfig) config = sk_session_config (self->session);
+
+  if (config->incomplete || config->folders->len != self->folders->len)
+    return TRUE;
+  for (guint i = 0; i < self->folders->len; i++)
+    {
+      const Watched *watched = self->folders->pdata[i];
+      SkRootPlace now;
+
+      sk_root_look (watched->root, &now);
+      if (!sk_root_place_same (&now, &watched->seen))
+        return TRUE;
+    }
+  return FALSE;
+}
+
 static gboolean
 on_revive (gpointer data)
 {
@@ -276,33 +300,38 @@ on_revive (gpointer data)
   g_autoptr(GError) error = NULL;
 
   g_clear_pointer (&self->revive_timer, sk_timer_free);
-  sk_session_check_pause (self->session);
-  if (sk_session_reload (self->session, &error))
+  if (g_atomic_int_get (&self->session->paused))
+    sk_session_check_pause (self->session);
+  if (may_differ (self) && sk_session_reload (self->session, &error))
     {
       sk_up_reload (self->session->up);
       on_reload (self);
+      for (guint i = 0; i < self->folders->len; i++)
+        sk_root_look (((Watched *) self->folders->pdata[i])->root, &((Watched *) self->folders->pdata[i])->seen);
     }
   look_into_trash (self);
   self->revive_timer = sk_clock_timer (self->session->clock, sk_worker_context (self->worker), REVIVE_US, on_revive, self);
   return G_SOURCE_REMOVE;
 }
 
+/* Once a day, as events can be lost; where there are none, every time. */
 static gboolean
 on_rescan (gpointer data)
 {
   SkWatch *self = data;
-  gboolean limited = FALSE;
+  gint64 now = sk_clock_now (self->session->clock);
 
   g_clear_pointer (&self->rescan_timer, sk_timer_free);
   for (guint i = 0; i < self->folders->len; i++)
     {
       Watched *watched = self->folders->pdata[i];
 
-      limited |= watched->limited;
+      if (!watched->limited && watched->rescan_at > now)
+        continue;
+      watched->rescan_at = now + RESCAN_US;
       sk_up_note (self->session->up, watched->row, "", TRUE, FALSE);
     }
-  self->rescan_timer = sk_clock_timer (self->session->clock, sk_worker_context (self->worker), limited ? RESCAN_UNWATCHED_US : RESCAN_US,
-                                       on_rescan, self);
+  self->rescan_timer = sk_clock_timer (self->session->clock, sk_worker_context (self->worker), RESCAN_UNWATCHED_US, on_rescan, self);
   return G_SOURCE_REMOVE;
 }
 

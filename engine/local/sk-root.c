@@ -237,3 +237,20 @@ sk_root_space (SkRoot *self)
               * (gint64) fs.f_frsize;
   return MAX (0, available - MIN (total / 100, RESERVE_MAX));
 }
+
+void
+sk_root_look (SkRoot *self, SkRootPlace *out)
+{
+  g_autofree char *marker = g_build_filename (self->path, SK_OWN_MARKER, NULL);
+
+  *out = (SkRootPlace) { .named.kind = SK_KIND_NONE, .marker.kind = SK_KIND_NONE };
+  sk_stat_at (AT_FDCWD, self->given, &out->named);
+  sk_stat_at (AT_FDCWD, marker, &out->marker);
+}
+
+/* Times of the directory itself say nothing: they change with what lies in it. */
+gboolean
+sk_root_place_same (const SkRootPlace *a, const SkRootPlace *b)
+{
+  return a->named.kind == b->named.kind && a->named.dev == b->named.dev && a->named.ino == b->named.ino && sk_stat_same (&a->marker, &b->marker);
+}

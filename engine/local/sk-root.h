@@ -38,6 +38,11 @@ void sk_root_unref (SkRoot *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SkRoot, sk_root_unref)
 int sk_root_fd (SkRoot *self);
 const char *sk_root_path (SkRoot *self);
+/* What stands now where the person named the root, and where its marker should be (kind NONE: nothing, or it cannot be looked at). As long as the
+ * numbers are the same it need not be opened again. */
+typedef struct { SkStat named, marker; } SkRootPlace;
+void sk_root_look (SkRoot *self, SkRootPlace *out);
+gboolean sk_root_place_same (const SkRootPlace *a, const SkRootPlace *b);
 const SkRootAbilities *sk_root_abilities (SkRoot *self);
 void sk_root_numbers (SkRoot *self, SkRootNumbers *out);
 /* Creates .skerry/ (0700) with folder marker, tmp, trash, .gitignore, CACHEDIR.TAG (C13). */
