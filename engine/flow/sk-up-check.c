@@ -77,6 +77,33 @@ compare_paths (SkSession *session, gpointer data, GError **error)
 }
 
 static void
+add_paths (GHashTable *set, GPtrArray *founds)
+{
+  for (guint i = 0; i < founds->len; i++)
+    g_hash_table_add (set, ((SkFound *) founds->pdata[i])->path);
+}
+
+/* What could not be taken in, and is gone by now or as it was before, is no trouble any more: nobody will take it in. */
+static void
+settle_checked (SkUp *self, SkUpFolder *folder, CheckJob *job)
+{
+  g_autoptr(GHashTable) news = g_hash_table_new (g_str_hash, g_str_equal);
+
+  if (g_hash_table_size (folder->troubles) == 0)
+    return;
+  add_paths (news, job->out);
+  add_paths (news, job->gone);
+  for (guint i = 0; i < job->paths->len; i++)
+    {
+      const char *path = job->paths->pdata[i];
+      g_autofree char *key = g_strdup_printf ("item:%" G_GINT64_FORMAT ":%s", folder->row, path);
+
+      if (job->errors->pdata[i] == NULL && !g_hash_table_contains (news, path) && g_hash_table_remove (folder->troubles, key))
+        sk_session_settle_issue (self->session, key);
+    }
+}
+
+static void
 check_done (gpointer data)
 {
   SkCounters looked = { .looked = ((CheckJob *) data)->paths->len };
@@ -108,6 +135,7 @@ check_done (gpointer data)
     g_ptr_array_add (self->failed, g_strdup (error->message));
   else
     {
+      settle_checked (self, folder, job);
       for (guint i = 0; i < job->below->len; i++)
         g_queue_push_tail (&folder->dirs, g_steal_pointer (&job->below->pdata[i]));
       g_ptr_array_set_size (job->below, 0);

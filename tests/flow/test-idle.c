@@ -255,6 +255,43 @@ test_failed_push_comes_again (void)
   g_assert_true (sk_wait (is_published, &failing, 20));
 }
 
+static gboolean
+is_told (gpointer data)
+{
+  Failing *self = data;
+
+  step (self, SECOND / 2);
+  return sk_issue (self->idle->t.fleet, 0, "failed-item", NULL) != 0;
+}
+
+static gboolean
+is_over (gpointer data)
+{
+  Failing *self = data;
+
+  step (self, SECOND);
+  return sk_issues (self->idle->t.fleet, 0) == 0;
+}
+
+/* A file that could not be taken in, and was removed before that succeeded, is nobody's trouble: without a scan of everything. */
+static void
+test_trouble_that_went (void)
+{
+  g_auto(Idle) idle = { { NULL } };
+  Failing failing = { .idle = &idle };
+
+  idle_init (&idle, TRUE);
+  become_idle (&idle);
+  failing.flaky = sk_fleet_make_flaky (idle.t.fleet, 0);
+  failing.until = sk_clock_now (idle.clock) + 200 * SECOND;
+  sk_flaky_fail_puts (failing.flaky, "", G_MAXUINT, SK_ERROR_IO);
+  sk_put_file (idle.t.a, "mine", "mine", -1);
+  g_assert_true (sk_wait (is_told, &failing, 20));
+  sk_unlink (idle.t.a, "mine");
+  sk_flaky_fail_puts (failing.flaky, "", 0, SK_ERROR_IO);
+  g_assert_true (sk_wait (is_over, &failing, 20));
+}
+
 int
 main (int argc, char **argv)
 {
@@ -265,6 +302,7 @@ main (int argc, char **argv)
   g_test_add_func ("/idle/change-arrives", test_change_arrives);
   g_test_add_func ("/idle/told-by-another-command", test_told_by_another_command);
   g_test_add_func ("/idle/failed-push-comes-again", test_failed_push_comes_again);
+  g_test_add_func ("/idle/trouble-that-went", test_trouble_that_went);
   g_test_add_func ("/idle/pause-runs-out", test_pause_runs_out);
   return g_test_run ();
 }
