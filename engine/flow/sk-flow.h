@@ -73,7 +73,7 @@ typedef struct
   guint64 files_down, bytes_down;
   guint64 chunks_local, chunks_storage;
   guint64 wire_up, wire_down;            /* stored bytes put and got */
-  guint64 looked;                        /* paths of folders that were looked at */
+  guint64 looked, listed;                /* paths of folders that were looked at; directories that were listed */
 } SkCounters;
 
 struct _SkSession
@@ -183,7 +183,7 @@ gboolean sk_up_sync (SkUp *self, const gint64 *folders, guint n, SkUpResult *out
 void sk_up_note (SkUp *self, gint64 folder, const char *path, gboolean tree, gboolean writing);
 /* Positions changed (segments were merged): heads want writing. */
 void sk_up_publish (SkUp *self);
-gboolean sk_up_is_scanning (SkUp *self);                                    /* directories wait to be listed; any thread */
+guint sk_up_dirs_left (SkUp *self);                                         /* directories to be listed that are known by now, 0: no scan; any thread */
 /* The way down has noted what it placed. Any thread. */
 void sk_up_step_done (SkUp *self);
 /* Own log and head into one storage (row) now, whatever else is on its way up; waits. Task threads. */

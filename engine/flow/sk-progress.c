@@ -9,6 +9,7 @@
 typedef struct
 {
   guint64 looked, known;         /* paths looked at; paths the vault has in these folders */
+  guint64 listed, dirs_left;     /* directories listed; that wait for it, as far as they are known */
   guint64 files, bytes;          /* done on the way that is waited for */
   guint64 moved, left;           /* bytes of content: on their way or done; still to do */
 } Sample;
@@ -24,7 +25,9 @@ struct _SkProgress
   gboolean down, ended;
   SkCounters before;
   guint64 moved_before;          /* on the way down */
-  guint64 total;                 /* bytes: the most there was to do at once; thread's own */
+  guint64 total;                 /* bytes: the most there was to do at once; thread's own, as the two below */
+  const char *text;
+  double share;                  /* of the total, told last with @text: it never goes back */
 };
 
 static gboolean
@@ -80,6 +83,8 @@ look (SkProgress *self, gboolean down, Sample *out)
   g_mutex_unlock (&session->lock);
   sk_live_folder (session->live, 0, sk_clock_now (session->clock), &live);
   out->looked = now.looked - self->before.looked;
+  out->listed = now.listed - self->before.listed;
+  out->dirs_left = sk_up_dirs_left (session->up);
   out->files = down ? now.files_down - self->before.files_down : now.files_up - self->before.files_up;
   out->bytes = out->moved = down ? now.bytes_down - self->before.bytes_down : now.bytes_up - self->before.bytes_up;
   if (down)
@@ -89,17 +94,31 @@ look (SkProgress *self, gboolean down, Sample *out)
   return sk_session_index (session, count_known, &call, NULL);
 }
 
-/* Of a file that is under way, what left the queue counts as done, though the whole is not yet: the total is what there was at most. */
+static void
+tell_share (SkProgress *self, const char *text, guint64 done, guint64 total, const Sample *now)
+{
+  if (g_strcmp0 (self->text, text) != 0)
+    self->share = 0;
+  self->text = text;
+  if (total > 0)
+    self->share = MAX (self->share, (double) done / (double) total);
+  sk_command_progress (self->command, text, (guint64) (self->share * (double) total), total, now->files, now->bytes);
+}
+
+/* Of what a first scan will find nobody knows how much it is: it is as far as it came with the directories it knows of.
+ * Of a file that is under way, what left the queue counts as done, though the whole is not yet: the total is what there was at most. */
 static void
 tell (SkProgress *self, gboolean down, const Sample *now)
 {
   self->total = MAX (self->total, now->bytes + now->left);
   if (down)
-    sk_command_progress (self->command, "Receiving", MIN (now->moved, self->total), self->total, now->files, now->bytes);
-  else if (sk_up_is_scanning (self->command->session->up))
-    sk_command_progress (self->command, "Looking for changes", now->looked, now->looked <= now->known ? now->known : 0, now->files, now->bytes);
+    tell_share (self, "Receiving", MIN (now->moved, self->total), self->total, now);
+  else if (now->dirs_left == 0)
+    tell_share (self, "Sending", self->total - now->left, self->total, now);
+  else if (now->looked <= now->known)
+    tell_share (self, "Looking for changes", now->looked, now->known, now);
   else
-    sk_command_progress (self->command, "Sending", self->total - now->left, self->total, now->files, now->bytes);
+    tell_share (self, "Looking for changes", now->listed, now->listed + now->dirs_left, now);
 }
 
 static gpointer

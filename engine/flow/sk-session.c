@@ -124,6 +124,7 @@ sk_session_count (SkSession *self, const SkCounters *add)
   self->counters.chunks_local += add->chunks_local;
   self->counters.chunks_storage += add->chunks_storage;
   self->counters.looked += add->looked;
+  self->counters.listed += add->listed;
   self->counters.wire_up += add->wire_up;
   self->counters.wire_down += add->wire_down;
   g_mutex_unlock (&self->lock);

@@ -169,7 +169,7 @@ struct _SkUp
   guint64 files, bytes, entries, scanned;
   int waits_for_step;            /* atomic: paths are due, but the way down is placing things; it calls sk_up_step_done */
   gboolean closing;
-  int scanning;                  /* atomic: directories wait to be listed */
+  int dirs_left;                 /* atomic: sk_up_scan_left when it was asked last */
   int generation;                /* atomic: counts how often everything on its way was given up */
 };
 

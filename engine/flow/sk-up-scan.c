@@ -212,6 +212,12 @@ listing_trouble (SkUp *self, SkUpFolder *folder, SkScanDir *listing)
     return;                      /* vanished meanwhile: its parent tells */
   if (!g_error_matches (listing->error, SK_ERROR, SK_ERROR_PERMISSION))
     folder->incomplete = TRUE;   /* EIO, ESTALE, ...: absence proves nothing in this pass */
+  if (g_error_matches (listing->error, SK_ERROR, SK_ERROR_CHANGED) && *listing->path != '\0')
+    {
+      /* Something else stands there since its parent was listed: what it is, a look at the path tells. */
+      sk_settle_note (folder->settle, listing->path, FALSE, 0, sk_clock_now (self->session->clock));
+      return;
+    }
   g_hash_table_add (folder->troubles, g_strdup (key));
   sk_session_raise (self->session, key, "failed-item", folder->row, listing->path, "“%s” cannot be read: %s; what is in it stays as it is on the other devices",
                     *shown != '\0' ? shown : folder->flow->name, listing->error->message);
@@ -280,8 +286,8 @@ rules_came (SkUp *self, ScanJob *job)
 static void
 scan_done (gpointer data)
 {
-  SkCounters looked = { 0 };
   ScanJob *job = data;
+  SkCounters looked = { .listed = job->listings->len };
   SkUp *self = job->up;
   SkUpFolder *folder = job->folder;
   g_autoptr(GError) error = NULL;
@@ -426,6 +432,21 @@ sk_up_scan_idle (SkUp *self)
     if (!g_queue_is_empty (&((SkUpFolder *) value)->dirs) && ((SkUpFolder *) value)->flow != NULL)
       return !may_scan (self);
   return sk_up_scans_out (self) == 0;
+}
+
+guint
+sk_up_scan_left (SkUp *self)
+{
+  GHashTableIter iter;
+  gpointer value;
+  guint left = 1;
+
+  if (sk_up_scan_idle (self))
+    return 0;
+  g_hash_table_iter_init (&iter, self->folders);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    left += g_queue_get_length (&((SkUpFolder *) value)->dirs) + ((SkUpFolder *) value)->scans_out * SK_UP_SCAN_DIRS;
+  return left;
 }
 
 gboolean

@@ -9,6 +9,8 @@ void sk_up_scan_all (SkUp *self, SkUpFolder *folder);
 void sk_up_scan_due (SkUp *self);
 /* The pass that is under way ends and proves nothing. An engine that watches begins another one when it may scan again. */
 void sk_up_scan_give_up (SkUp *self, SkUpFolder *folder);
+/* Directories that wait to be listed or are being listed, with what else a scan does counted as one; 0: idle. */
+guint sk_up_scan_left (SkUp *self);
 /* Starts scan and check jobs while there is room. */
 void sk_up_scan_more (SkUp *self);
 gboolean sk_up_scan_idle (SkUp *self);

@@ -162,10 +162,10 @@ start_request (SkUp *self, SkUpRequest *request)
     }
 }
 
-gboolean
-sk_up_is_scanning (SkUp *self)
+guint
+sk_up_dirs_left (SkUp *self)
 {
-  return g_atomic_int_get (&self->scanning);
+  return (guint) g_atomic_int_get (&self->dirs_left);
 }
 
 void
@@ -174,7 +174,7 @@ sk_up_turn (SkUp *self)
   if (self->closing)
     return;
   sk_up_scan_more (self);
-  g_atomic_int_set (&self->scanning, !sk_up_scan_idle (self));
+  g_atomic_int_set (&self->dirs_left, (int) sk_up_scan_left (self));
   sk_up_read_more (self);
   if (self->reads_out == 0 && g_queue_is_empty (&self->candidates) && g_queue_is_empty (&self->large))
     sk_up_seal_idle (self);

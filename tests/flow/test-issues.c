@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What is told when many things fail alike, and when nothing can be noted any more. */
 #include "sk-fleet-check.h"
+#include "sk-test-hooks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -164,11 +165,47 @@ test_full_home (void)
   sk_fleet_open (fleet, 0);
 }
 
+static struct { const char *dir, *dir_path; guint scans; } swap;       /* disk pool */
+
+/* The root was listed, and "d" in it is to be. */
+static void
+swap_before_listing (const char *stage)
+{
+  if (strcmp (stage, "scan") != 0 || ++swap.scans != 2)
+    return;
+  sk_unlink (swap.dir, "d/x");
+  g_assert_cmpint (g_rmdir (swap.dir_path), ==, 0);
+  sk_put_file (swap.dir, "d", "a file now", -1);
+}
+
+/* A directory that became a file between two steps of a scan is nothing that cannot be read: it is a file. */
+static void
+test_directory_becomes_file (void)
+{
+  g_autoptr(SkFleet) fleet = sk_fleet_new (2, FALSE);
+  g_autofree char *a = sk_fleet_path (fleet, 0, "f"), *b = sk_fleet_path (fleet, 1, "f"), *d = g_build_filename (a, "d", NULL);
+
+  sk_fleet_share (fleet, "f");
+  sk_put_file (a, "d/x", "x", -1);
+  sk_sync_all (fleet, 1);
+  swap.dir = a;
+  swap.dir_path = d;
+  sk_test_stage_hook = swap_before_listing;
+  sk_sync (fleet, 0);
+  sk_test_stage_hook = NULL;
+  g_assert_cmpuint (swap.scans, >=, 2);
+  sk_assert_no_issues (fleet, 0);
+  sk_sync_all (fleet, 2);
+  sk_assert_no_issues (fleet, 0);
+  sk_assert_content (b, "d", "a file now");
+}
+
 int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/issues/sit-B082/many-alike-are-one", test_many_alike);
+  g_test_add_func ("/issues/directory-becomes-file", test_directory_becomes_file);
   g_test_add_func ("/issues/sit-B091/full-home", test_full_home);
   return g_test_run ();
 }
