@@ -61,6 +61,8 @@ char *sk_index_schema_dump (sqlite3 *db, const char *path, GError **error);
  * corruption (B091, B099). @db may be NULL. */
 SkErrorCode sk_index_error_code (int rc, int system_errno);
 gboolean sk_index_set_error (sqlite3 *db, int rc, const char *path, GError **error);
+/* The same where SQLite does not know why, but the caller saw @errnum. */
+gboolean sk_index_set_error_seen (sqlite3 *db, int rc, int errnum, const char *path, GError **error);
 /* The same for a failed system call on a file of the database. */
 gboolean sk_index_set_errno (int errnum, const char *path, const char *what, GError **error);
 /* Passes @why on (transfer full). A transaction is lost with it: changes and the commit will be refused for the same reason. FALSE. */
@@ -71,6 +73,8 @@ gboolean sk_index_damaged (SkIndex *self, const char *what, GError **error);
 void sk_index_keep_error (SkIndex *self, GError *error);
 
 /* --- statements --- */
+/* Runs all of @sql, commits included. */
+gboolean sk_index_exec (sqlite3 *db, const char *sql, const char *path, GError **error);
 typedef enum
 {
 #define SK_STATEMENT(name, sql) SK_SQL_##name,

@@ -105,11 +105,9 @@ static gboolean
 take_step (sqlite3 *db, const char *path, const char *step, guint version, GError **error)
 {
   g_autofree char *sql = g_strdup_printf ("BEGIN IMMEDIATE; %s PRAGMA user_version = %u; COMMIT;", step, version);
-  int rc = sqlite3_exec (db, sql, NULL, NULL, NULL);
 
-  if (rc == SQLITE_OK)
+  if (sk_index_exec (db, sql, path, error))
     return TRUE;
-  sk_index_set_error (db, rc, path, error);
   if (!sqlite3_get_autocommit (db))
     sqlite3_exec (db, "ROLLBACK", NULL, NULL, NULL);
   return FALSE;

@@ -93,8 +93,13 @@ why_not_created (const char *path)
 gboolean
 sk_index_set_error (sqlite3 *db, int rc, const char *path, GError **error)
 {
+  return sk_index_set_error_seen (db, rc, db != NULL ? sqlite3_system_errno (db) : 0, path, error);
+}
+
+gboolean
+sk_index_set_error_seen (sqlite3 *db, int rc, int errnum, const char *path, GError **error)
+{
   g_autofree char *message = db != NULL ? message_of (db) : NULL;
-  int errnum = db != NULL ? sqlite3_system_errno (db) : 0;
   SkErrorCode code;
 
   if (errnum == ENOENT && (rc & 0xff) == SQLITE_CANTOPEN && access (path, F_OK) == 0)
@@ -155,6 +160,18 @@ sk_index_keep_error (SkIndex *self, GError *error)
 }
 
 /* --- prepare and step --- */
+
+/* Where a commit fails SQLite does not note the errno, and sqlite3_system_errno says what it was at another time. */
+gboolean
+sk_index_exec (sqlite3 *db, const char *sql, const char *path, GError **error)
+{
+  int rc, errnum;
+
+  errno = 0;
+  rc = sqlite3_exec (db, sql, NULL, NULL, NULL);
+  errnum = errno;
+  return rc == SQLITE_OK || sk_index_set_error_seen (db, rc, errnum, path, error);
+}
 
 /* Whether it sees columns of nodes whose changes may wait in memory. Those that go by row serve that memory itself. */
 static gboolean

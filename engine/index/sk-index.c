@@ -95,12 +95,10 @@ fill_fresh (const char *path, const char *name, GError **error)
                              "PRAGMA application_id = " G_STRINGIFY (SK_INDEX_APPLICATION_ID) ";";
   sqlite3 *db = connect (path, name, error);
   gboolean ok;
-  int rc;
 
   if (db == NULL)
     return FALSE;
-  rc = sqlite3_exec (db, head, NULL, NULL, NULL);
-  ok = rc == SQLITE_OK ? sk_index_migrate (db, name, sk_index_steps, sk_index_n_steps, error) : sk_index_set_error (db, rc, name, error);
+  ok = sk_index_exec (db, head, name, error) && sk_index_migrate (db, name, sk_index_steps, sk_index_n_steps, error);
   sqlite3_close (db);
   return ok;
 }
@@ -171,7 +169,7 @@ static gboolean
 accept (sqlite3 *db, const char *path, GError **error)
 {
   g_autofree char *id = NULL, *mode = NULL, *limit = NULL;
-  int version, rc;
+  int version;
 
   /* A newer database is refused untouched; closing must not even move its log of changes into it. */
   sqlite3_db_config (db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
@@ -188,10 +186,7 @@ accept (sqlite3 *db, const char *path, GError **error)
     return FALSE;
   if (g_strcmp0 (mode, "wal") != 0)
     return sk_fail (error, SK_ERROR_UNSUPPORTED, "The disk of the database %s cannot keep a log of changes", path);
-  rc = sqlite3_exec (db, pragmas_to_write, NULL, NULL, NULL);
-  if (rc != SQLITE_OK)
-    return sk_index_set_error (db, rc, path, error);
-  return sk_index_migrate (db, path, sk_index_steps, sk_index_n_steps, error);
+  return sk_index_exec (db, pragmas_to_write, path, error) && sk_index_migrate (db, path, sk_index_steps, sk_index_n_steps, error);
 }
 
 /* A newer version that is written in the file itself is refused before SQLite looks at the file at all. */
@@ -353,7 +348,7 @@ sk_index_begin (SkIndex *self, GError **error)
 gboolean
 sk_index_commit (SkIndex *self, GError **error)
 {
-  int rc;
+  int rc, errnum;
 
   g_assert (self->in_transaction);
   if (self->failure != NULL)
@@ -367,9 +362,12 @@ sk_index_commit (SkIndex *self, GError **error)
       sk_index_rollback (self);
       return FALSE;
     }
+  /* As in sk_index_exec. */
+  errno = 0;
   rc = sqlite3_step (self->statements[SK_SQL_COMMIT]);
+  errnum = errno;
   if (rc != SQLITE_DONE)
-    sk_index_set_error (self->db, sqlite3_extended_errcode (self->db), self->path, error);
+    sk_index_set_error_seen (self->db, sqlite3_extended_errcode (self->db), errnum, self->path, error);
   sqlite3_reset (self->statements[SK_SQL_COMMIT]);
   if (rc != SQLITE_DONE)
     {

@@ -10,14 +10,15 @@ static sqlite3_vfs faulty;
 static sqlite3_vfs *real;
 static gint calls, fail_from = -1, fail_for;    /* calls @fail_from to @fail_from + @fail_for - 1 fail */
 static int fail_errno;
+static int fail_syncs;    /* an errno: all syncs fail with it, and nothing else does */
 
-/* Only a write can find no space. */
+/* What can find no space: writes, and also syncs, where a disk gives room only then. */
 static gboolean
-fails (gboolean writes)
+fails (gboolean needs_room)
 {
   gint at = calls;
 
-  if (fail_errno == ENOSPC && !writes)
+  if (fail_errno == ENOSPC && !needs_room)
     return FALSE;
   calls++;
   if (fail_from < 0 || at < fail_from || at - fail_from >= fail_for)
@@ -57,7 +58,12 @@ faulty_truncate (sqlite3_file *file, sqlite3_int64 size)
 static int
 faulty_sync (sqlite3_file *file, int flags)
 {
-  return fails (FALSE) ? SQLITE_IOERR_FSYNC : REAL (file)->pMethods->xSync (REAL (file), flags);
+  if (fail_syncs != 0)
+    {
+      errno = fail_syncs;
+      return SQLITE_IOERR_FSYNC;
+    }
+  return fails (TRUE) ? SQLITE_IOERR_FSYNC : REAL (file)->pMethods->xSync (REAL (file), flags);
 }
 
 static int
@@ -273,6 +279,30 @@ test_each_call_fails_once (gconstpointer data)
   fixture_close (&f);
 }
 
+/* A commit that fails says why by itself, whatever failed before it. */
+static void
+test_each_commit_says_why (void)
+{
+  static const int errnums[] = { ENOSPC, EIO, EDQUOT, EIO, ENOSPC };
+  Fixture f = { 0 };
+
+  fixture_filled (&f);
+  for (guint i = 0; i < G_N_ELEMENTS (errnums); i++)
+    {
+      g_autoptr(GError) error = NULL;
+      gboolean is_full = errnums[i] != EIO;
+
+      fail_syncs = errnums[i];
+      g_assert_false (change (&f, i, &error));
+      fail_syncs = 0;
+      g_assert_error (error, SK_ERROR, (int) (is_full ? SK_ERROR_NO_SPACE : SK_ERROR_IO));
+      g_assert_nonnull (strstr (error->message, is_full ? "no space left" : g_strerror (EIO)));
+    }
+  g_assert_true (change (&f, 100, NULL));
+  assert_sound (f.index);
+  fixture_close (&f);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -281,6 +311,7 @@ main (int argc, char **argv)
   g_test_add_func ("/faults/sit-B099/reads-fail-for-a-while", test_reads_fail_for_a_while);
   g_test_add_func ("/faults/sit-B099/unread-value-spoils-the-commit", test_unread_value_spoils_the_commit);
   g_test_add_data_func ("/faults/sit-B099/each-call-fails-once", GINT_TO_POINTER (EIO), test_each_call_fails_once);
+  g_test_add_func ("/faults/sit-B091/each-commit-says-why", test_each_commit_says_why);
   g_test_add_data_func ("/faults/sit-B091/each-call-finds-no-space", GINT_TO_POINTER (ENOSPC), test_each_call_fails_once);
   return g_test_run ();
 }
