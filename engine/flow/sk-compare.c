@@ -162,9 +162,9 @@ compare_one (SkSession *session, gint64 folder, const char *path, const SkStat *
         g_ptr_array_add (unavailable, g_strdup (path));
       return TRUE;
     }
-  if (had_base && node->base.kind == SK_KIND_DIR && stat->kind != SK_KIND_DIR)
+  if (had_base && (node->base.kind == SK_KIND_DIR || node->base.unproven) && stat->kind != SK_KIND_DIR)
     {
-      /* A directory was replaced by something else: its children are gone. */
+      /* A directory was replaced by something else: its children are gone. That may be known of it, and not yet of them (remember_disk). */
       g_autoptr(GPtrArray) children = sk_index_children (session->index, folder, node->row, TRUE, error);
 
       if (children == NULL)

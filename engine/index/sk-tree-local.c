@@ -95,12 +95,32 @@ gather_facts (Local *l, SkLocalFacts *facts, GError **error)
   return TRUE;
 }
 
+/* Where a directory was replaced by something else, its children are missing with it, and that is noted later than what replaced it, or not at all when
+ * the pass ends early. As long as one has a base the next pass must ask for them again: nobody lists what is no directory. */
+static gboolean
+has_lost_children (Local *l, SkKind kind, gboolean *lost, GError **error)
+{
+  const SkBase *before = &l->node->base;
+  g_autoptr(GPtrArray) children = NULL;
+
+  *lost = FALSE;
+  if (kind == SK_KIND_NONE || kind == SK_KIND_DIR || (before->kind != SK_KIND_DIR && !before->unproven))
+    return TRUE;
+  children = sk_index_children (l->tree->index, l->change->folder, l->node->row, TRUE, error);
+  *lost = children != NULL && children->len > 0;
+  return children != NULL;
+}
+
 /* The base takes the disk's numbers and keeps its version. */
 static gboolean
 remember_disk (Local *l, SkKind kind, gint64 version, SkVector *vector, gint64 content, GError **error)
 {
   SkBase base = l->change->disk;
+  gboolean lost_children;
 
+  if (!has_lost_children (l, kind, &lost_children, error))
+    return FALSE;
+  base.unproven |= lost_children;
   base.kind = kind;
   base.version = version;
   base.vector = vector;

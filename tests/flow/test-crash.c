@@ -313,6 +313,26 @@ test_replay_of_writes (void)
   assert_equal_trees (fleet);
 }
 
+/* Killed when it was noted that a link stands in the place of a directory, and not yet that what was in that is gone. */
+static void
+test_replaced_directory (void)
+{
+  g_autoptr(SkFleet) fleet = pair_with_files (3);
+  g_autofree char *a = sk_fleet_path (fleet, 0, "f"), *b = sk_fleet_path (fleet, 1, "f"), *d = g_build_filename (a, "d", NULL);
+
+  sk_put_many (a, "d/in ", 3);
+  sk_fleet_settle (fleet, 6);
+  sk_rename (b, "d", "moved");
+  sk_sync (fleet, 1);
+  sk_rename (a, "d", "../d");
+  g_assert_cmpint (symlink ("elsewhere", d), ==, 0);
+  g_assert_true (sk_sync_and_die (fleet, 0, "log-commit:2"));     /* the link is noted; two calls for each commit */
+  sk_sync_all (fleet, 3);
+  assert_equal_trees (fleet);
+  g_assert_true (sk_there (a, "moved/in 0"));
+  sk_assert_no_issues (fleet, 0);
+}
+
 /* Killed after new files were put in their places and before the bases followed; then they are removed elsewhere. They do not come back. */
 static void
 test_replay_of_removals (void)
@@ -561,6 +581,7 @@ main (int argc, char **argv)
   g_test_add_func ("/crash/sit-B089/replay-of-writes", test_replay_of_writes);
   g_test_add_func ("/crash/sit-B089/replay-of-removals", test_replay_of_removals);
   g_test_add_func ("/crash/sit-B089/replay-of-a-directory", test_replay_of_a_directory);
+  g_test_add_func ("/crash/replaced-directory", test_replaced_directory);
   g_test_add_func ("/crash/sit-B089/put-back-after-kill", test_put_back_after_kill);
   g_test_add_func ("/crash/sit-B070/same-size-at-once", test_same_size);
   g_test_add_func ("/crash/sit-B071/time-put-back", test_time_put_back);
