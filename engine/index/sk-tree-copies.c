@@ -43,7 +43,7 @@ sk_tree_lift_copy (SkTree *self, gint64 folder, const SkEntry *loser, GError **e
   if (sk_entry_meta_rank (copy, version->entry) <= 0)
     return TRUE;
   /* The copy can have lost its name as well: then it has a copy of its own. Each stamp is set once, so this ends. */
-  return sk_tree_note_mode (self, node->row, copy, error)
+  return (version->is_virtual || sk_tree_note_mode (self, node->row, copy, error))
          && sk_index_version_set_meta (self->index, row, copy->meta_lamport, &copy->meta_writer, copy->mode, copy->mtime, error)
          && sk_tree_recompute (self, node->row, error) && sk_tree_lift_copy (self, folder, copy, error);
 }

@@ -221,16 +221,16 @@ set_folder (Local *l, SkEntry *entry, GError **error)
 /* A content change that leaves the mode alone carries the newest metadata stamp that is known here (FORMAT.md), with its mode: somebody's chmod
  * may be known and not yet on this disk. */
 static void
-stamp_metadata (Local *l, SkEntry *entry, const SkVersion *base_version)
+stamp_metadata (Local *l, SkEntry *entry, SkVersion *base_version)
 {
   int class = entry->kind == SK_KIND_DIR || (entry->flags & SK_ENTRY_WAS_DIR) != 0;
-  const SkModeStamp *stamp = &l->node->mode_stamp[class];
+  const SkModeStamp stamp = sk_tree_mode_stamp (l->node, class, &base_version, base_version != NULL ? 1 : 0);
 
-  if (base_version != NULL && entry->mode == l->node->base.mode && stamp->set && stamp->lamport <= entry->lamport)
+  if (base_version != NULL && entry->mode == l->node->base.mode && stamp.set && stamp.lamport <= entry->lamport)
     {
-      entry->mode = stamp->mode;
-      entry->meta_lamport = stamp->lamport;
-      entry->meta_writer = stamp->writer;
+      entry->mode = stamp.mode;
+      entry->meta_lamport = stamp.lamport;
+      entry->meta_writer = stamp.writer;
       return;
     }
   if (base_version != NULL && entry->mode == l->node->base.mode && base_version->entry->mode == entry->mode)

@@ -46,6 +46,21 @@ mode_stamp_wins (const SkModeStamp *a, const SkModeStamp *b)
   return a->mode > b->mode;
 }
 
+SkModeStamp
+sk_tree_mode_stamp (const SkNode *node, int class, SkVersion *const *versions, guint n)
+{
+  SkModeStamp highest = node->mode_stamp[class];
+
+  for (guint i = 0; i < n; i++)
+    {
+      SkModeStamp stamp = stamp_of (versions[i]->entry);
+
+      if (versions[i]->is_virtual && mode_class (versions[i]->entry) == class && mode_stamp_wins (&stamp, &highest))
+        highest = stamp;
+    }
+  return highest;
+}
+
 gboolean
 sk_tree_note_mode (SkTree *self, gint64 node_row, const SkEntry *entry, GError **error)
 {

@@ -18,6 +18,9 @@ struct _SkTree
 /* RULES B9. */
 gboolean sk_tree_accepts_lamport (SkTree *self, guint64 lamport);
 gboolean sk_tree_note_mode (SkTree *self, gint64 node_row, const SkEntry *entry, GError **error);
+/* The highest stamp of a class (0 files and links, 1 directories) at @node, with those of copies among its maximal @versions that nobody has appended
+ * yet: these count as long as they are there, since whoever reads the log later never meets one that was withdrawn. */
+SkModeStamp sk_tree_mode_stamp (const SkNode *node, int class, SkVersion *const *versions, guint n);
 gboolean sk_tree_insert (SkTree *self, gint64 node, const SkEntry *entry, gboolean is_virtual, gint64 origin,
                          const SkId *log_writer, guint64 log_seq, gint64 *row, GError **error);
 gboolean sk_tree_load_chunks (SkTree *self, SkVersion *version, GError **error);

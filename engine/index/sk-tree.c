@@ -111,7 +111,8 @@ apply_same (SkTree *self, gint64 row, const SkEntry *entry, const SkId *log_writ
   if (sk_entry_meta_rank (entry, v->entry) > 0
       && !sk_index_version_set_meta (self->index, row, entry->meta_lamport, &entry->meta_writer, entry->mode, entry->mtime, error))
     return FALSE;
-  return TRUE;
+  /* From now on its stamp is one of the path. */
+  return !v->is_virtual || sk_tree_note_mode (self, v->node, v->entry, error);
 }
 
 gboolean
@@ -181,15 +182,15 @@ static void
 target_from (const SkVisible *visible, const GPtrArray *versions, const SkNode *node, SkTarget *out)
 {
   const SkVersion *winner = visible->winner >= 0 ? versions->pdata[visible->winner] : NULL;
-  const SkModeStamp *stamp = NULL;
+  SkModeStamp stamp = { .set = FALSE };
 
   *out = (SkTarget) { .kind = visible->kind, .mode = visible->mode, .mtime = visible->mtime };
   if (visible->kind == SK_KIND_FILE)
-    stamp = &node->mode_stamp[0];
+    stamp = sk_tree_mode_stamp (node, 0, (SkVersion **) versions->pdata, versions->len);
   else if (visible->kind == SK_KIND_DIR)
-    stamp = &node->mode_stamp[1];
-  if (stamp != NULL && stamp->set)
-    out->mode = stamp->mode;
+    stamp = node->mode_stamp[1];
+  if (stamp.set)
+    out->mode = stamp.mode;
   if (visible->kind == SK_KIND_DIR)
     out->mtime = 0;
   if (winner != NULL)
@@ -279,8 +280,7 @@ sync_copies (SkTree *self, const SkNode *node, const SkVisible *visible, guint d
               return FALSE;
             continue;
           }
-        if (!sk_tree_note_mode (self, at, copy, error)
-            || !sk_tree_insert (self, at, copy, TRUE, loser->row, NULL, 0, &row, error)
+        if (!sk_tree_insert (self, at, copy, TRUE, loser->row, NULL, 0, &row, error)
             || !recompute_at (self, at, depth + 1, error))
           return FALSE;
       }

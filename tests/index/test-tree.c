@@ -146,10 +146,58 @@ test_copy_of_copy_goes (void)
     }
 }
 
+static guint32
+mode_at (Fixture *f, const char *path)
+{
+  g_autoptr(SkNode) node = sk_index_node (f->index, f->folder, path, NULL);
+
+  g_assert_nonnull (node);
+  return node->target.mode;
+}
+
+/* A copy that nobody appended goes when its loser is replaced. What stands at its name afterwards has a mode of its own: who reads the log later never
+ * meets the copy. */
+static void
+test_withdrawn_copy_leaves_no_mode (void)
+{
+  for (guint order = 0; order < 4; order++)
+    {
+      Fixture f = { 0 };
+      g_autoptr(SkTree) tree = NULL;
+      g_autoptr(SkEntry) loser = NULL, winner = NULL, after = NULL, copy = NULL, rival = NULL;
+      g_autofree char *last = NULL;
+      SkId device = make_id (9);
+
+      fixture_open (&f);
+      last = lose_twice (&f, &loser, &winner, &copy, &rival);
+      rival->meta_lamport = 0;
+      rival->mode = 0600;
+      after = entry_by (&f, "report.txt", 1, 30);
+      sk_vector_unref (after->vector);
+      after->vector = sk_vector_with (loser->vector, &after->writer, 2);
+
+      begin (f.index);
+      tree = sk_tree_new (f.index, &device, "desktop");
+      apply (tree, order % 2 == 0 ? loser : after);
+      if (order / 2 == 0)
+        apply (tree, winner);
+      apply (tree, order % 2 == 0 ? after : loser);
+      if (order / 2 != 0)
+        apply (tree, winner);
+      apply (tree, rival);
+      g_assert_cmpint (mtime_at (&f, copy->path), ==, rival->mtime);
+      g_assert_cmpuint (mode_at (&f, copy->path), ==, 0600);
+      g_assert_true (sk_tree_flush (tree, NULL));
+      commit (f.index);
+      fixture_close (&f);
+    }
+}
+
 int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/tree/rule-a7/withdrawn-copy-leaves-no-mode", test_withdrawn_copy_leaves_no_mode);
   g_test_add_func ("/tree/rule-a7/touch-reaches-copy-of-copy", test_touch_reaches_copy_of_copy);
   g_test_add_func ("/tree/rule-a7/copy-of-copy-goes", test_copy_of_copy_goes);
   return g_test_run ();
