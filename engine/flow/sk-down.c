@@ -162,7 +162,7 @@ pull_all (SkDown *self, gboolean *unchanged, GError **error)
   if (merged)
     {
       not_level (self);        /* also where only what is told was asked for, and the next poll finds it told */
-      g_atomic_int_set (&self->busy_until, (int) (sk_clock_now (self->session->clock) / G_USEC_PER_SEC) + BUSY_S);
+      sk_down_expect (self);
       sk_up_publish (self->session->up);
     }
   if (g_atomic_int_compare_and_exchange (&self->session->compared, 0, 1) || met)
@@ -174,6 +174,12 @@ int
 sk_down_steps (SkDown *self)
 {
   return g_atomic_int_get (&self->steps);
+}
+
+void
+sk_down_expect (SkDown *self)
+{
+  g_atomic_int_set (&self->busy_until, (int) (sk_clock_now (self->session->clock) / G_USEC_PER_SEC) + BUSY_S);
 }
 
 gboolean
@@ -285,7 +291,7 @@ apply_folder (SkDown *self, SkFlowFolder *folder)
           sk_down_wake (self);
           return;
         }
-      g_atomic_int_set (&self->busy_until, (int) (sk_clock_now (self->session->clock) / G_USEC_PER_SEC) + BUSY_S);
+      sk_down_expect (self);
     }
 }
 

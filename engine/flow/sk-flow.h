@@ -228,6 +228,8 @@ void sk_down_pause (SkDown *self);
 void sk_down_poll (SkDown *self);
 /* Something was merged or moved in the last minute. */
 gboolean sk_down_is_busy (SkDown *self);
+/* For a while it counts as busy. Any thread. */
+void sk_down_expect (SkDown *self);
 /* Odd while things are placed that no base tells of yet; every step changes it. Any thread. */
 int sk_down_steps (SkDown *self);
 

@@ -7,6 +7,7 @@
 #include "sk-invite-private.h"
 #include "sk-limits.h"
 #include "sk-membership.h"
+#include "sk-watch.h"
 
 gboolean
 sk_invite_still_waits (SkInvitation *invitation, gboolean *waits, GCancellable *cancellable, GError **error)
@@ -143,5 +144,6 @@ sk_invite_admit (SkSession *session, SkInvitation *invitation, GCancellable *can
     return FALSE;
   /* From here on nobody else finds an invitation under this code. */
   (void) sk_invite_remove (invitation->store, &invitation->tag, "o", cancellable, NULL);
+  sk_watch_expect (session->watcher);
   return TRUE;
 }

@@ -200,6 +200,24 @@ on_poll (gpointer data)
   return G_SOURCE_REMOVE;
 }
 
+static void
+on_expect (gpointer data)
+{
+  SkWatch *self = data;
+
+  sk_down_expect (self->session->down);
+  self->poll_us = POLL_BUSY_US;
+  g_clear_pointer (&self->poll_timer, sk_timer_free);
+  self->poll_timer = sk_clock_timer (self->session->clock, sk_worker_context (self->worker), self->poll_us, on_poll, self);
+}
+
+void
+sk_watch_expect (SkWatch *self)
+{
+  if (self != NULL)
+    sk_worker_push (self->worker, on_expect, self, NULL);
+}
+
 /* --- a writer that goes on in the trash (A11) --- */
 
 typedef struct

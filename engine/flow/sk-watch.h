@@ -8,3 +8,5 @@ SkWatch *sk_watch_new (SkSession *session);
 void sk_watch_free (SkWatch *self);
 /* The config changed. */
 void sk_watch_reload (SkWatch *self);
+/* Another device is about to write: storages are polled as often as while things come. @self NULL: no engine runs. */
+void sk_watch_expect (SkWatch *self);

@@ -2,6 +2,7 @@
 /* An engine with nothing to do does nothing, and misses nothing by it: what is left out must come back by itself, at its time. */
 #include "sk-fleet-check.h"
 #include "sk-pair.h"
+#include "sk-watch.h"
 
 #include <glib/gstdio.h>
 
@@ -174,6 +175,24 @@ test_change_arrives (void)
   assert_arrives (&idle, "new", 61);
 }
 
+/* A device that was let in writes soon; the person looks at the list and waits for it. */
+static void
+test_expected_change (void)
+{
+  g_auto(Idle) idle = { { NULL } };
+
+  idle_init (&idle, TRUE);
+  become_idle (&idle);
+  sk_watch_expect (idle.t.fleet->devices[0]->watcher);
+  for (guint i = 0; i < 2; i++)
+    {
+      g_autofree char *name = g_strdup_printf ("new %u", i);
+
+      put_on_b (&idle, name);
+      assert_arrives (&idle, name, 12);
+    }
+}
+
 /* A command that only reads what is told leaves the work to the next poll, for which the storage then says nothing new. */
 static void
 test_told_by_another_command (void)
@@ -300,6 +319,7 @@ main (int argc, char **argv)
   g_test_add_func ("/idle/young-heads-are-read", test_young_heads_are_read);
   g_test_add_func ("/idle/storage-that-is-away", test_storage_that_is_away);
   g_test_add_func ("/idle/change-arrives", test_change_arrives);
+  g_test_add_func ("/idle/expected-change", test_expected_change);
   g_test_add_func ("/idle/told-by-another-command", test_told_by_another_command);
   g_test_add_func ("/idle/failed-push-comes-again", test_failed_push_comes_again);
   g_test_add_func ("/idle/trouble-that-went", test_trouble_that_went);
