@@ -82,6 +82,17 @@ fault_disk_new (guint32 seed)
 }
 
 void
+fault_disk_free (FaultDisk *self)
+{
+  g_hash_table_unref (self->nodes);
+  g_clear_pointer (&self->put_by, g_hash_table_unref);
+  g_ptr_array_unref (self->steps);
+  g_hash_table_unref (self->unkept);
+  g_rand_free (self->rng);
+  g_free (self);
+}
+
+void
 fault_disk_seed (FaultDisk *self, guint32 seed)
 {
   g_rand_set_seed (self->rng, seed);

@@ -60,6 +60,7 @@ typedef struct
 } FaultLoss;
 
 FaultDisk *fault_disk_new (guint32 seed);
+void fault_disk_free (FaultDisk *self);
 void fault_disk_seed (FaultDisk *self, guint32 seed);
 
 /* NULL when there is no such node. */

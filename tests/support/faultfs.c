@@ -271,5 +271,7 @@ main (int argc, char **argv)
   unmount_now (&self);
   unlink (argv[2]);
   free (self.buffer.mem);
+  fault_disk_free (self.server.disk);
+  g_hash_table_unref (self.server.tops);
   return 0;
 }
