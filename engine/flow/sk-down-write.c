@@ -162,12 +162,10 @@ remove_path (SkDown *down, SkRoot *root, SkDownItem *item)
 
   if (sk_target_remove (root, item->path, &item->expected, down->trash_batch, &item->error))
     return TRUE;
-  if (sk_root_stat (root, item->path, &now, NULL) && now.kind == SK_KIND_NONE && !now.special)
-    {
-      g_clear_error (&item->error);
-      return TRUE;
-    }
-  return FALSE;
+  if (!sk_root_stat (root, item->path, &now, NULL) || now.kind != SK_KIND_NONE || now.special)
+    return FALSE;
+  g_clear_error (&item->error);
+  return sk_target_keep_gone (root, item->path, &item->error);
 }
 
 /* disk pool */
@@ -211,9 +209,10 @@ base_of (SkFlowFolder *folder, const SkDownItem *item, SkBase *out)
   *out = (SkBase) { .kind = target->kind, .version = target->version, .content = target->content, .mode = target->mode, .mtime = target->mtime };
   if (target->kind == SK_KIND_NONE)
     return;
-  /* Made open: it gets its mode when what lies in it is there. */
-  if (target->kind == SK_KIND_DIR && item->action != SK_APPLY_META && item->out.mode != target->mode)
-    out->mode = sk_down_dir_mode (folder, target->mode);
+  /* What the disk has, so that the difference to the target is set right and not taken for a person's wish: it is made open until what lies in it is
+   * there, and it may have been there already, made by a person or by an attempt that failed halfway. */
+  if (target->kind == SK_KIND_DIR && item->action != SK_APPLY_META && sk_root_abilities (folder->root)->modes)
+    out->mode = item->out.mode;
   out->size = item->out.size;
   out->ino = item->out.ino;
   out->dev = item->out.dev;
@@ -248,7 +247,8 @@ commit_items (SkSession *session, gpointer data, GError **error)
 
       if (!item->placed || (step->lost != NULL && item->node->target.kind != SK_KIND_FILE))
         continue;
-      if (item->move_node != NULL)
+      /* With @lost the old name may come back: that it is gone is noted when it is taken away once more. */
+      if (item->move_node != NULL && step->lost == NULL)
         {
           /* The old name is gone from this disk; whether that was wanted says its target. */
           const SkBase nothing = { .kind = SK_KIND_NONE };

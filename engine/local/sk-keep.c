@@ -57,18 +57,64 @@ keep_dirs (SkRoot *root, GHashTable *dirs)
   g_hash_table_iter_init (&iter, dirs);
   while (g_hash_table_iter_next (&iter, &dir, NULL))
     {
-      int errnum = keep_at (root, *(const char *) dir != '\0' ? dir : ".", TRUE);
+      int errnum = keep_at (root, dir, TRUE);
 
       failed = failed != 0 ? failed : errnum;
     }
   return failed;
 }
 
+/* What @path was taken out of, or what that was taken out of. -1: it cannot be opened; *@dir, (transfer full): which it is. */
 static int
-keep_each (SkRoot *root, GPtrArray *fresh)
+open_nearest (SkRoot *root, const char *path, char **dir)
 {
-  g_autoptr(GHashTable) dirs = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  char *at = sk_path_parent (path);
+  int fd;
 
+  while ((fd = sk_root_openat (root, at, O_RDONLY | O_DIRECTORY)) < 0 && *at != '\0' && (errno == ENOENT || errno == ENOTDIR))
+    {
+      char *above = sk_path_parent (at);
+
+      g_free (at);
+      at = above;
+    }
+  *dir = at;
+  /* A mere path will do for a syncfs, where it may be searched but not read. */
+  return fd < 0 && errno == EACCES ? sk_root_openat (root, at, O_PATH | O_DIRECTORY) : fd;
+}
+
+gboolean
+sk_barrier_add_nearest (SkRoot *root, const char *path)
+{
+  g_autofree char *dir = NULL;
+  int fd = open_nearest (root, path, &dir);
+
+  if (fd < 0)
+    return FALSE;
+  sk_barrier_add_dir (root, fd);
+  close (fd);
+  return TRUE;
+}
+
+/* Of many that went with the directory they lay in, one look each is enough. */
+static void
+add_nearest (SkRoot *root, GHashTable *dirs, GHashTable *seen, const char *path)
+{
+  g_autofree char *parent = sk_path_parent (path);
+  char *dir;
+  int fd;
+
+  if (!g_hash_table_add (seen, g_steal_pointer (&parent)))
+    return;
+  fd = open_nearest (root, path, &dir);
+  if (fd >= 0)
+    close (fd);
+  g_hash_table_add (dirs, dir);
+}
+
+static int
+keep_each (SkRoot *root, GPtrArray *fresh, GHashTable *dirs)
+{
   /* Files before directories: a name never becomes durable before its bytes. */
   for (guint i = 0; i < fresh->len; i++)
     {
@@ -88,16 +134,20 @@ sk_root_keep (SkRoot *self, SkRootRead *reads, guint n, GError **error)
 {
   SkWriterState *state = sk_writer_state (self);
   g_autoptr(GPtrArray) fresh = g_ptr_array_new ();
+  g_autoptr(GHashTable) dirs = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autoptr(GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   int errnum;
 
   for (guint i = 0; i < n; i++)
-    if (reads[i].stat->kind != SK_KIND_NONE && !is_covered (state, reads[i].stat))
+    if (reads[i].stat->kind == SK_KIND_NONE)
+      add_nearest (self, dirs, seen, reads[i].path);
+    else if (!is_covered (state, reads[i].stat))
       g_ptr_array_add (fresh, &reads[i]);
-  if (fresh->len == 0)
+  if (fresh->len + g_hash_table_size (dirs) == 0)
     return TRUE;
   /* That it failed does not say for which file. */
-  if (fresh->len > SINGLE_MAX && sk_barrier_may_sync_whole (self) && sk_barrier_sync_whole (self) == 0)
+  if (fresh->len + g_hash_table_size (dirs) > SINGLE_MAX && sk_barrier_may_sync_whole (self) && sk_barrier_sync_whole (self) == 0)
     return TRUE;
-  errnum = keep_each (self, fresh);
+  errnum = keep_each (self, fresh, dirs);
   return errnum == 0 || sk_write_fail (error, self, errnum, "make durable what was written in", sk_root_path (self));
 }

@@ -74,10 +74,10 @@ gboolean sk_root_stat (SkRoot *self, const char *path, SkStat *out, GError **err
 /* What was read at a path, and how it looked then. Borrowed. @lost is the answer: the disk could not keep the bytes of this file. They may be lost
  * although they can still be read, and although the next fsync succeeds: only writing them anew helps. */
 typedef struct { const char *path; const SkStat *stat; gboolean lost; } SkRootRead;
-/* Makes durable what was read at @reads: bytes, metadata and name. What the log of this device says must not be forgotten by its own disk in a
- * power cut: the file would look removed, emptied or taken back by its person. What is gone or is another file by now is no failure: a new scan
- * finds it. One syncfs for 64 or more, fsync of each below; nothing for what an earlier syncfs covers (RULES C8). FALSE when names could not be
- * made durable. */
+/* Makes durable what was read at @reads: bytes, metadata and name; and of what is gone (kind NONE) that it is. What the log of this device says must
+ * not be forgotten by its own disk in a power cut: the file would look removed, emptied, taken back or made again by its person. What is another file
+ * by now, or not there any more, is no failure: a new scan finds it. One syncfs for 64 or more, fsync of each below; nothing for what an earlier
+ * syncfs covers (RULES C8). FALSE when names could not be made durable. */
 gboolean sk_root_keep (SkRoot *self, SkRootRead *reads, guint n, GError **error);
 /* Free bytes on this file system, less the reserve (1 % or 1 GiB, whichever is smaller). */
 gint64 sk_root_space (SkRoot *self);

@@ -10,10 +10,7 @@
 
 #include "sk-path.h"
 #include "sk-test-hooks.h"
-#include "sk-xattr.h"
 
-#define NANOS G_GINT64_CONSTANT (1000000000)
-#define PROC_FD_SIZE 40u
 #define OWN_NAME_SIZE 24u
 
 /* A change to one path, while it is being made. */
@@ -35,19 +32,6 @@ change_clear (Change *self)
     close (self->slot.dir);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Change, change_clear)
-
-typedef struct
-{
-  int fd;
-} Fd;
-
-static void
-fd_clear (Fd *self)
-{
-  if (self->fd >= 0)
-    close (self->fd);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fd, fd_clear)
 
 static gboolean
 is_absent (const SkStat *expected)
@@ -178,124 +162,6 @@ own_name (char out[OWN_NAME_SIZE])
   g_snprintf (out, OWN_NAME_SIZE, "new-%08x%08x", g_random_int (), g_random_int ());
 }
 
-/* ---- metadata ---- */
-
-static void
-fill_times (gint64 mtime, struct timespec times[2])
-{
-  gint64 seconds = mtime / NANOS, rest = mtime % NANOS;
-
-  times[0] = (struct timespec) { .tv_nsec = UTIME_OMIT };
-  times[1] = (struct timespec) { .tv_sec = rest < 0 ? seconds - 1 : seconds,
-                                .tv_nsec = rest < 0 ? rest + NANOS : rest };
-}
-
-static void
-write_xattrs (SkRoot *root, int fd, const SkMeta *meta)
-{
-  int errnum = 0;
-
-  if (meta->xattrs != NULL)
-    errnum = sk_root_abilities (root)->xattr ? sk_xattr_write (fd, meta->xattrs) : EOPNOTSUPP;
-  if (meta->left_out != NULL)
-    *meta->left_out = errnum;
-}
-
-/* On a new file, after its last byte: writing clears the set-id bits and moves the mtime. */
-static int
-dress (SkRoot *root, int fd, const SkMeta *meta)
-{
-  struct timespec times[2];
-
-  write_xattrs (root, fd, meta);
-  if (fchmod (fd, meta->mode & 07777) != 0 && sk_root_abilities (root)->modes)
-    return errno;
-  fill_times (meta->mtime, times);
-  return futimens (fd, times) == 0 ? 0 : errno;
-}
-
-/* Extended attributes of the file behind @path, which may forbid its owner to write. Returns 0 or
- * an errno. */
-static int
-write_xattrs_in_place (SkRoot *root, const char *path, guint32 mode, const SkMeta *meta)
-{
-  g_auto(Fd) file = { -1 };
-  int errnum = 0;
-
-  if ((mode & 0600) != 0600 && chmod (path, mode | 0600) != 0)
-    return errno;
-  file.fd = open (path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (file.fd < 0)
-    errnum = errno;
-  else
-    write_xattrs (root, file.fd, meta);
-  if ((mode & 0600) != 0600 && chmod (path, mode) != 0 && errnum == 0)
-    errnum = errno;
-  return errnum;
-}
-
-static gboolean
-is_untouched (const SkStat *before, const SkStat *now)
-{
-  if (before->kind == SK_KIND_FILE && (before->size != now->size || before->mtime != now->mtime))
-    return FALSE;
-  return before->kind == now->kind && before->ino == now->ino;
-}
-
-/* Metadata of what is @now at @spot. Through a mere path descriptor, so that it works on a file
- * that may not be read, and on nothing but this inode. Returns 0 or an errno. */
-static int
-dress_in_place (SkRoot *root, const SkSpot *spot, const SkStat *now, const SkMeta *meta)
-{
-  g_auto(Fd) handle = { openat (spot->dir, spot->name, O_PATH | O_NOFOLLOW | O_CLOEXEC) };
-  char path[PROC_FD_SIZE];
-  struct timespec times[2];
-  SkStat late;
-  int errnum = 0;
-
-  if (handle.fd < 0)
-    return errno == ENOENT ? ESTALE : errno;
-  if (!sk_stat_at (handle.fd, "", &late) || !is_untouched (now, &late))
-    return ESTALE;
-  fill_times (meta->mtime, times);
-  if (now->kind == SK_KIND_SYMLINK)
-    return utimensat (spot->dir, spot->name, times, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : errno;
-
-  g_snprintf (path, sizeof path, "/proc/self/fd/%d", handle.fd);
-  if (now->kind == SK_KIND_FILE && meta->xattrs != NULL)
-    errnum = write_xattrs_in_place (root, path, now->mode, meta);
-  if (errnum != 0)
-    return errnum;
-  if ((meta->mode & 07777) != now->mode && chmod (path, meta->mode & 07777) != 0
-      && sk_root_abilities (root)->modes)
-    return errno;
-  if (now->kind != SK_KIND_FILE || meta->mtime == now->mtime)
-    return 0;
-  /* The mtime is what shows an edit: it is set only over the one that was expected. */
-  if (!sk_stat_at (handle.fd, "", &late) || !is_untouched (now, &late))
-    return ESTALE;
-  return utimensat (AT_FDCWD, path, times, 0) == 0 ? 0 : errno;
-}
-
-/* A readable descriptor for the barrier, when there is one: metadata alone is not made durable by
- * its directory. */
-static void
-remember_inode (SkRoot *root, const SkSpot *spot, const SkStat *now)
-{
-  int fd;
-
-  if (now->kind == SK_KIND_SYMLINK)
-    return;
-  fd = openat (spot->dir, spot->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0)
-    return;
-  if (now->kind == SK_KIND_FILE)
-    sk_barrier_add_file (root, fd);
-  else
-    sk_barrier_add_dir (root, fd);
-  close (fd);
-}
-
 /* ---- files ---- */
 
 gboolean
@@ -304,7 +170,7 @@ sk_target_place (SkRoot *root, SkPartial *partial, const char *path, const SkSta
                  GError **error)
 {
   g_auto(Change) change = { .to.dir = -1, .slot.dir = -1 };
-  g_auto(Fd) tmp = { -1 };
+  g_auto(SkFd) tmp = { -1 };
   int fd = sk_partial_fd (partial), errnum;
   SkSwapResult result;
   SkStat ready;
@@ -322,7 +188,7 @@ sk_target_place (SkRoot *root, SkPartial *partial, const char *path, const SkSta
                     "The partial file \"%s\" was changed by another program",
                     sk_partial_name (partial));
 
-  errnum = dress (root, fd, meta);
+  errnum = sk_dress (root, fd, meta);
   if (errnum == 0 && !batch)
     errnum = sk_barrier_sync_file (root, fd);
   if (errnum == 0 && !sk_stat_at (fd, "", &ready))
@@ -355,7 +221,7 @@ make_small (SkRoot *root, const SkSpot *own, const guint8 *data, gsize len, cons
     return -1;
   errnum = sk_write_all (fd, 0, data, len);
   if (errnum == 0)
-    errnum = dress (root, fd, meta);
+    errnum = sk_dress (root, fd, meta);
   if (errnum == 0 && !batch)
     errnum = sk_barrier_sync_file (root, fd);
   if (errnum == 0 && !sk_stat_at (fd, "", ready))
@@ -374,13 +240,13 @@ static gboolean
 write_in_place (const SkSpot *to, const guint8 *data, gsize len, const SkMeta *meta, SkRoot *root,
                 SkStat *out)
 {
-  g_auto(Fd) file = { openat (to->dir, to->name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) };
+  g_auto(SkFd) file = { openat (to->dir, to->name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) };
 
   if (file.fd < 0 || sk_write_all (file.fd, 0, data, len / 2) != 0)
     return FALSE;
   sk_test_stage ("rename");
   return sk_write_all (file.fd, len / 2, data + len / 2, len - len / 2) == 0
-         && dress (root, file.fd, meta) == 0 && sk_stat_at (file.fd, "", out);
+         && sk_dress (root, file.fd, meta) == 0 && sk_stat_at (file.fd, "", out);
 }
 #endif
 
@@ -394,7 +260,7 @@ sk_target_run_write (SkTargetRun *run, const char *path, const guint8 *data, gsi
 {
   SkRoot *root = run->root;
   g_auto(Change) change = { .run = run, .to.dir = -1, .slot.dir = -1 };
-  g_auto(Fd) file = { -1 };
+  g_auto(SkFd) file = { -1 };
   int tmp;
   SkSwapResult result;
   char name[OWN_NAME_SIZE];
@@ -446,7 +312,7 @@ sk_target_symlink (SkRoot *root, const char *path, const char *link, const SkSta
                    gint64 mtime, const char *trash_batch, SkStat *out, GError **error)
 {
   g_auto(Change) change = { .to.dir = -1, .slot.dir = -1 };
-  g_auto(Fd) tmp = { -1 };
+  g_auto(SkFd) tmp = { -1 };
   struct timespec times[2];
   SkSwapResult result;
   char name[OWN_NAME_SIZE];
@@ -463,7 +329,7 @@ sk_target_symlink (SkRoot *root, const char *path, const char *link, const SkSta
   if (symlinkat (link, tmp.fd, name) != 0)
     return sk_write_fail (error, root, errno == EPERM ? EOPNOTSUPP : errno,
                           "make the symbolic link", path);
-  fill_times (mtime, times);
+  sk_dress_times (mtime, times);
   utimensat (tmp.fd, name, times, AT_SYMLINK_NOFOLLOW);
   if (!sk_stat_at (tmp.fd, name, &ready))
     return sk_write_fail (error, root, errno, "look at", path);
@@ -478,26 +344,44 @@ sk_target_symlink (SkRoot *root, const char *path, const char *link, const SkSta
   return TRUE;
 }
 
+/* By descriptor: the mode of what was made here, not of what was put in its place since. -1 and
+ * errno. */
+static int
+open_made (const SkSpot *spot)
+{
+#if SK_TEST_HOOKS
+  if (sk_write_hooks.made_errnum != 0)
+    {
+      errno = sk_write_hooks.made_errnum;
+      return -1;
+    }
+#endif
+  return openat (spot->dir, spot->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
 gboolean
 sk_target_mkdir (SkRoot *root, const char *path, guint32 mode, SkStat *out, GError **error)
 {
   g_auto(Change) change = { .to.dir = -1, .slot.dir = -1 };
-  g_auto(Fd) made = { -1 };
+  g_auto(SkFd) made = { -1 };
 
   if (!change_begin (&change, root, path, NULL, error))
     return FALSE;
-  if (mkdirat (change.to.dir, change.to.name, 0700) != 0)
+  /* With its mode from the start, as far as the process may: what follows can fail. */
+  if (mkdirat (change.to.dir, change.to.name, (mode & 0777) | 0700) != 0)
     {
       if (errno != EEXIST)
         return sk_write_fail (error, root, errno, "make the folder", path);
-      if (sk_stat_at (change.to.dir, change.to.name, out) && out->kind == SK_KIND_DIR)
-        return TRUE;
-      return fail_change (&change, ESTALE, "make the folder", error);
+      if (!sk_stat_at (change.to.dir, change.to.name, out) || out->kind != SK_KIND_DIR)
+        return fail_change (&change, ESTALE, "make the folder", error);
+      /* Perhaps made here, and not durable yet. */
+      sk_barrier_add_dir (root, change.to.dir);
+      return TRUE;
     }
-  /* By descriptor: the mode of what was made here, not of what was put in its place since. */
-  made.fd = openat (change.to.dir, change.to.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  made.fd = open_made (&change.to);
   if (made.fd < 0)
-    return fail_change (&change, ESTALE, "make the folder", error);
+    return fail_change (&change, errno == ENOTDIR || errno == ELOOP ? ESTALE : errno,
+                        "make the folder", error);
   if (fchmod (made.fd, mode & 07777) != 0 && sk_root_abilities (root)->modes)
     return sk_write_fail (error, root, errno, "set the permissions of", path);
   if (!sk_stat_at (made.fd, "", out))
@@ -512,7 +396,7 @@ sk_target_mkdir_over (SkRoot *root, const char *path, guint32 mode, const SkStat
                       const char *trash_batch, SkStat *out, GError **error)
 {
   g_auto(Change) change = { .to.dir = -1, .slot.dir = -1 };
-  g_auto(Fd) tmp = { -1 }, made = { -1 };
+  g_auto(SkFd) tmp = { -1 }, made = { -1 };
   SkSwapResult result;
   char name[OWN_NAME_SIZE];
 
@@ -559,12 +443,14 @@ sk_target_set_meta (SkRoot *root, const char *path, const SkStat *expected, cons
   if (!sk_spot_is (&change.to, expected, &now))
     return fail_change (&change, ESTALE, "set the permissions and times of", error);
   SK_WRITE_POINT ("checked");
-  errnum = dress_in_place (root, &change.to, &now, meta);
+  errnum = sk_dress_in_place (root, &change.to, &now, meta);
   if (errnum != 0)
     return fail_change (&change, errnum, "set the permissions and times of", error);
   if (!look_at_dressed (&change.to, &now, meta, out))
     return fail_change (&change, errno, "look at", error);
-  remember_inode (root, &change.to, out);
+  errnum = sk_dress_remember (root, &change.to, out);
+  if (errnum != 0)
+    return fail_change (&change, errnum, "set the permissions and times of", error);
   sk_barrier_add_dir (root, change.to.dir);
   return TRUE;
 }
@@ -649,13 +535,14 @@ sk_target_rename (SkRoot *root, const char *from, const SkStat *expected_from, c
     return TRUE;
 
   moved = *out;
-  errnum = dress_in_place (root, &target.to, &moved, meta);
+  errnum = sk_dress_in_place (root, &target.to, &moved, meta);
   if (errnum != 0)
     return fail_change (&target, errnum, "set the permissions and times of", error);
   if (!look_at_dressed (&target.to, &moved, meta, out))
     return fail_change (&target, errno, "look at", error);
-  remember_inode (root, &target.to, out);
-  return TRUE;
+  errnum = sk_dress_remember (root, &target.to, out);
+  return errnum == 0
+         || fail_change (&target, errnum, "set the permissions and times of", error);
 }
 
 static gboolean
@@ -696,4 +583,11 @@ sk_target_remove (SkRoot *root, const char *path, const SkStat *expected, const 
   change_trashed (&change, &moved);
   sk_barrier_add_dir (root, change.to.dir);
   return TRUE;
+}
+
+gboolean
+sk_target_keep_gone (SkRoot *root, const char *path, GError **error)
+{
+  return sk_barrier_add_nearest (root, path)
+         || sk_write_fail (error, root, errno, "make durable that it is gone", path);
 }

@@ -65,6 +65,8 @@ gboolean sk_target_rename(SkRoot *root, const char *from, const SkStat *expected
                           const SkMeta *meta, const char *trash_batch, SkStat *out, GError **error);
 /* File or link: into the trash. Directory: rmdir, and SK_ERROR_EXISTS when something unknown lies inside. */
 gboolean sk_target_remove (SkRoot *root, const char *path, const SkStat *expected, const char *trash_batch, GError **error);
+/* What was at @path is gone already, perhaps only in memory: that becomes durable with the next barrier, too. */
+gboolean sk_target_keep_gone (SkRoot *root, const char *path, GError **error);
 /* Durability of everything done with @batch since the last barrier, by any thread: syncfs when there are 64 files and directories or
  * more and the last one took under 2 s (else not for 10 minutes) and the file system is local, else fsync of each file and directory
  * (RULES C8). After an error none of it may be taken as durable. */

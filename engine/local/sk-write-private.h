@@ -6,6 +6,9 @@
 #include "sk-target.h"
 #include "sk-test-hooks.h"
 
+#include <time.h>
+#include <unistd.h>
+
 /* As sk_fail_errno; for a full disk the message names the root, because that is where room has to
  * be made. */
 gboolean sk_write_fail (GError **error, SkRoot *root, int errnum, const char *doing,
@@ -23,6 +26,24 @@ int sk_dirs_open_own (SkRoot *root, const char *path, GError **error);
 int sk_target_run_parent (SkTargetRun *self, const char *path, gboolean make, const char **name,
                           GError **error);
 int sk_target_run_tmp (SkTargetRun *self, GError **error);
+
+/* Closed where it goes out of scope; -1: none. */
+typedef struct
+{
+  int fd;
+} SkFd;
+
+static inline void
+sk_fd_clear (SkFd *self)
+{
+  if (self->fd >= 0)
+    close (self->fd);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (SkFd, sk_fd_clear)
+
+/* Adds to the barrier the directory that @path was taken out of, or the nearest above it that is
+ * still there. FALSE and errno: it could not be opened. */
+gboolean sk_barrier_add_nearest (SkRoot *root, const char *path);
 
 /* --- one name in one open directory --- */
 typedef struct
@@ -103,6 +124,17 @@ typedef struct
 } SkWriterState;
 SkWriterState *sk_writer_state (SkRoot *root);
 
+/* --- what a file gets beside its content (sk-dress.c) --- */
+void sk_dress_times (gint64 mtime, struct timespec times[2]);
+/* The next three return 0 or an errno. On a new file, after its last byte: writing clears the
+ * set-id bits and moves the mtime. */
+int sk_dress (SkRoot *root, int fd, const SkMeta *meta);
+/* The same for what is @now at @spot; ESTALE when that is something else. */
+int sk_dress_in_place (SkRoot *root, const SkSpot *spot, const SkStat *now, const SkMeta *meta);
+/* Adds what is at @spot to the barrier, where it can be opened: metadata alone is not made durable
+ * by its directory. */
+int sk_dress_remember (SkRoot *root, const SkSpot *spot, const SkStat *now);
+
 /* --- partials --- */
 int sk_partial_fd (SkPartial *self);
 const char *sk_partial_name (SkPartial *self); /* in .skerry/tmp */
@@ -124,6 +156,8 @@ typedef struct
   gboolean refuse_links;               /* linkat says EPERM */
   int sync_errnum;                     /* every sync says this */
   int file_sync_errnum;                /* syncs of single files say this */
+  int made_errnum;                     /* opening a directory that was just made says this */
+  int kept_errnum;                     /* opening what just got its metadata says this */
   gint64 syncfs_takes;                 /* µs added to what was measured */
   int file_syncs, dir_syncs, fs_syncs; /* atomic counters */
 } SkWriteHooks;

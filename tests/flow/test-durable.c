@@ -80,6 +80,65 @@ test_received (void)
     }
 }
 
+/* A directory that was made, and then the disk failed before it had its mode: that is made good, and nobody takes it for a wish. */
+static void
+test_directory (void)
+{
+  g_autoptr(SkFleet) fleet = sk_fleet_new (2, FALSE);
+  g_autofree char *a = sk_fleet_path (fleet, 0, "f"), *b = sk_fleet_path (fleet, 1, "f");
+  static const mode_t modes[] = { 0777, 0700, 0555, 02755 };
+
+  sk_fleet_share (fleet, "f");
+  for (guint i = 0; i < G_N_ELEMENTS (modes); i++)
+    {
+      g_autofree char *name = g_strdup_printf ("d%u", i), *dir = g_build_filename (a, name, NULL), *file = g_build_filename (name, "x", NULL);
+
+      sk_put_file (a, file, "in it", -1);
+      g_assert_cmpint (chmod (dir, modes[i]), ==, 0);
+    }
+  g_variant_unref (sk_fleet_sync (fleet, 0));
+  sk_write_hooks.made_errnum = EIO;
+  g_variant_unref (sk_fleet_sync (fleet, 1));
+  sk_write_hooks.made_errnum = 0;
+  sk_fleet_settle (fleet, 6);
+  assert_equal_trees (fleet);
+  for (guint i = 0; i < G_N_ELEMENTS (modes); i++)
+    {
+      g_autofree char *dir = g_strdup_printf ("%s/d%u", b, i);
+      struct stat st;
+
+      g_assert_cmpint (stat (dir, &st), ==, 0);
+      g_assert_cmpuint (st.st_mode & 07777, ==, modes[i]);
+    }
+}
+
+/* A removal that could not be made durable is not noted before it is: where it came undone later, the file would look like a new one and come back
+ * everywhere. By others, and by the person here. */
+static void
+test_removal (void)
+{
+  g_autoptr(SkFleet) fleet = sk_fleet_new (2, FALSE);
+  g_autofree char *a = sk_fleet_path (fleet, 0, "f"), *b = sk_fleet_path (fleet, 1, "f"), *there = g_build_filename (b, "file0", NULL);
+
+  sk_fleet_share (fleet, "f");
+  write_files (fleet, "of a person");
+  sk_fleet_settle (fleet, 6);
+  sk_unlink (a, "file0");
+  sk_write_hooks.dir_syncs = 0;
+  g_variant_unref (sk_fleet_sync (fleet, 0));
+  g_assert_cmpint (g_atomic_int_get (&sk_write_hooks.dir_syncs), >, 0);
+
+  sk_write_hooks.sync_errnum = EIO;
+  g_variant_unref (sk_fleet_sync (fleet, 1));
+  sk_write_hooks.sync_errnum = 0;
+  g_assert_false (g_file_test (there, G_FILE_TEST_EXISTS));
+  sk_write_hooks.dir_syncs = 0;
+  g_variant_unref (sk_fleet_sync (fleet, 1));
+  g_assert_cmpint (g_atomic_int_get (&sk_write_hooks.dir_syncs), >, 0);
+  sk_fleet_settle (fleet, 6);
+  assert_equal_trees (fleet);
+}
+
 /* What its person's disk could not keep is published, and brought back from the storage as another file. */
 static void
 test_own (void)
@@ -131,7 +190,9 @@ int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/durable/sit-B099/directory-without-its-mode", test_directory);
   g_test_add_func ("/durable/rule-a12/received-files-are-written-anew", test_received);
+  g_test_add_func ("/durable/rule-a12/removal", test_removal);
   g_test_add_func ("/durable/own-files-are-brought-back", test_own);
   g_test_add_func ("/durable/rule-a12/before-the-entry", test_before_entry);
   return g_test_run ();

@@ -70,6 +70,16 @@ test_each (void)
   g_assert_cmpint (syncs.files, ==, 12);
   g_assert_cmpint (syncs.dirs, ==, 4);
   g_assert_cmpint (syncs.systems, ==, 0);
+
+  /* One in the folder itself. */
+  tree_write (tree, "top", "x", 1);
+  reads->stats[0] = tree_stat (tree, "top");
+  reads->reads[0].path = "top";
+  reads->n = 1;
+  syncs_since ();
+  syncs = keep (tree, reads);
+  g_assert_cmpint (syncs.files, ==, 1);
+  g_assert_cmpint (syncs.dirs, ==, 1);
 }
 
 /* One syncfs, and what is older than it needs no other; what is younger does. */
@@ -127,6 +137,37 @@ test_gone (void)
   g_assert_cmpint (keep (tree, reads).files, ==, 2);
   for (guint i = 0; i < reads->n; i++)
     g_assert_false (reads->reads[i].lost);
+}
+
+/* Of what was removed the directory is synced, once, or the nearest that is still there. */
+static void
+test_removed (void)
+{
+  g_autoptr(Tree) tree = tree_new_prepared ();
+  g_autofree Reads *reads = g_new0 (Reads, 1);
+  g_autofree char *dir = tree_path (tree, "d0");
+  Syncs syncs;
+
+  write_files (tree, reads, 12);
+  for (guint i = 0; i < reads->n; i++)
+    {
+      g_autofree char *path = tree_path (tree, reads->paths[i]);
+
+      g_assert_cmpint (unlink (path), ==, 0);
+      reads->stats[i] = (SkStat) { .kind = SK_KIND_NONE };
+    }
+  g_assert_cmpint (rmdir (dir), ==, 0);
+  syncs = keep (tree, reads);
+  g_assert_cmpint (syncs.files + syncs.systems, ==, 0);
+  g_assert_cmpint (syncs.dirs, ==, 4);      /* d1, d2, d3 and what d0 was in */
+  sk_write_hooks.sync_errnum = EIO;
+  g_assert_false (sk_root_keep (tree->root, reads->reads, reads->n, NULL));
+  sk_write_hooks.sync_errnum = 0;
+
+  syncs_since ();
+  g_assert_true (sk_target_keep_gone (tree->root, "d0/f0", NULL));
+  g_assert_true (sk_root_barrier (tree->root, NULL));
+  g_assert_cmpint (syncs_since ().dirs, ==, 1);
 }
 
 /* Which files the disk could not keep is told file by file, also when the syncfs of many failed first; that a name could not be kept is an error. */
@@ -240,6 +281,7 @@ main (int argc, char **argv)
   g_test_add_func ("/keep/rule-c8/one-syncfs-for-many", test_many);
   g_test_add_func ("/keep/rule-c8/without-syncfs", test_without_syncfs);
   g_test_add_func ("/keep/gone-meanwhile", test_gone);
+  g_test_add_func ("/keep/rule-a12/removed", test_removed);
   g_test_add_func ("/keep/rule-a12/failure-is-told", test_failure);
   g_test_add_func ("/keep/rule-c16/fuse", test_fuse);
   return g_test_run ();

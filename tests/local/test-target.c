@@ -297,6 +297,36 @@ test_meta (void)
   g_assert_cmpint (out.mtime, !=, 0);
 }
 
+/* A disk that fails between two steps is no change of the person's. What was made has its mode all the same; and metadata that cannot be made durable
+ * are not told as set, but for a file that nobody may open. */
+static void
+test_disk_fails_between (void)
+{
+  g_autoptr(Tree) tree = tree_new_prepared ();
+  g_autoptr(GError) error = NULL;
+  SkMeta meta = { 0640, 5000000001, NULL };
+  SkStat out;
+
+  sk_write_hooks.made_errnum = EIO;
+  g_assert_false (sk_target_mkdir (tree->root, "d", 0755, &out, &error));
+  sk_write_hooks.made_errnum = 0;
+  assert_code (error, SK_ERROR_IO, "d");
+  g_clear_error (&error);
+  g_assert_cmpuint (tree_stat (tree, "d").mode, ==, 0755);
+
+  tree_text (tree, "f", "x");
+  out = tree_stat (tree, "f");
+  sk_write_hooks.kept_errnum = EIO;
+  g_assert_false (sk_target_set_meta (tree->root, "f", &out, &meta, &out, &error));
+  assert_code (error, SK_ERROR_IO, "f");
+  g_clear_error (&error);
+  sk_write_hooks.kept_errnum = EACCES;
+  out = tree_stat (tree, "f");
+  g_assert_true (sk_target_set_meta (tree->root, "f", &out, &meta, &out, &error));
+  sk_write_hooks.kept_errnum = 0;
+  g_assert_no_error (error);
+}
+
 /* A file that its owner may not read is still moved, chmodded, replaced and trashed; so is one in a
  * folder that may only be searched. */
 static void
@@ -606,6 +636,7 @@ main (int argc, char **argv)
   g_test_add_func ("/target/symlink", test_symlink);
   g_test_add_func ("/target/sit-B166/hard-link", test_hard_link);
   g_test_add_func ("/target/mkdir", test_mkdir);
+  g_test_add_func ("/target/disk-fails-between", test_disk_fails_between);
   g_test_add_func ("/target/replaces-directory", test_replaces_directory);
   g_test_add_func ("/target/directory-over-file", test_directory_over_file);
   g_test_add_func ("/target/meta", test_meta);
