@@ -5,7 +5,10 @@
 Every trial begins from the same state of the disk. The sync that meets the failure ends in time, with an error or an issue in plain words, or with
 success that is none only in name: then everything is there, even if the power fails at once. Nothing is lost, and when the disk is well again it goes on.
 
-failing.py [--calls N] [--sample N] [--first N] [--files N] [--ways up,down] [--seed N]"""
+EIO comes at the first calls of any kind, at some of all those after them, and at syncs to disk, which fail only once: after that the disk acts as if
+nothing had been. ENOSPC comes at the first calls that need room.
+
+failing.py [--calls N] [--sample N] [--first N] [--files N] [--ways up,down] [--errors EIO,ENOSPC] [--seed N]"""
 import argparse
 import json
 import os
@@ -19,7 +22,9 @@ from faults import FaultDisk, need_fuse
 from shows import CTL, Show, listing, pair
 
 LONGEST = 60
-ALWAYS = {(2, 'ENOSPC', 'on')}      # where a database has no room for its log
+FEW_FILES = 10           # new ones where any call may fail: the fewer, the more of a sync is among its first calls
+NO_CALL = 1 << 40
+MODES = ('once', 'on')
 FSCK_EVERY = 5           # trials; what a device reads whole from the storage is checked in all of them
 PLAIN = {'EIO': ('input/output error', 'disk'), 'ENOSPC': ('no space left', 'full', 'room', 'space')}
 JARGON = ('sqlite_', 'errno', 'assert', 'eio', 'enospc', 'null)', '(null')
@@ -31,7 +36,7 @@ def write(path, data):
 
 
 class Stage:
-    """Two devices on a disk; `wanted` is what both have to have in the end."""
+    """Two devices on a disk; `wanted` is what both have to have in the end, `before` what the second one has."""
 
     def __init__(self, disk, seed, new_files):
         self.disk, self.rng, self.new_files = disk, random.Random(seed), new_files
@@ -44,6 +49,7 @@ class Stage:
         self.a.sync(), self.b.sync()
         self.b.run('folder', 'attach', 'f', self.roots[1])
         self.b.sync()
+        self.before = listing(self.roots[1])
         self.changes(self.roots[0])
         self.wanted = listing(self.roots[0])
 
@@ -66,6 +72,8 @@ class Stage:
             large.seek(1_000_000)
             large.write(self.rng.randbytes(1000))
         os.chmod(root / 'd4/file04', 0o640)
+        for i, mode in enumerate((0o777, 0o700, 0o500)):
+            os.chmod(root / f'new{i}', mode)
         os.symlink('d4/file04', root / 'link')
         write(root / 'second-large', self.rng.randbytes(1_500_000))
 
@@ -88,6 +96,8 @@ class Trial:
     def __init__(self, stage, device):
         self.stage, self.device = stage, device
         self.other = stage.b if device is stage.a else stage.a
+        self.root, self.other_root = stage.roots if device is stage.a else reversed(stage.roots)
+        self.before = {} if device is stage.a else stage.before
         self.bad, self.tolerated, self.told, self.unmet = [], 0, 0, 0
 
     def complain(self, what):
@@ -114,15 +124,14 @@ class Trial:
             self.complain(f'exit {code} is not in plain words: {text[-300:]}')
         return False
 
-    def run(self, call, error, mode):
-        disk, stage = self.stage.disk, self.stage
-        which = 'all' if error == 'EIO' else 'writes'
+    def run(self, which, call, error, mode):
+        disk = self.stage.disk
         disk.tell('load')
         disk.tell('fail', which, call, error, mode)
         code, text, report = sync(self.device)
         state = disk.state()
         disk.tell('clear')
-        self.name = f'{error} {mode} at call {call} ({state["first"]})'
+        self.name = f'{error} {mode} at call {call} of {which} ({state["first"]})'
         if state['failed'] == 0:
             self.unmet += 1
             return
@@ -133,18 +142,23 @@ class Trial:
         disk.tell('cut', 'none')
         self.finish()
 
+    def again_removed(self):
+        """What was received is synced to disk before it is noted, but a removal may come undone: then it is done once more, and told nobody."""
+        there, wanted, before = listing(self.root), self.stage.wanted, self.before
+        undone = {p for p in there.keys() - wanted.keys() if there[p] == before.get(p)}
+        if undone and all(there.get(p) == wanted.get(p) for p in there.keys() | wanted.keys() if p not in undone):
+            self.device.sync()
+            self.stage.disk.tell('cut', 'none')
+
     def finish(self):
         """Both have everything, and it is as it was written; whatever they say is synced, the power may fail."""
-        wanted = self.differences(self.stage.roots[0])
-        if wanted:
-            self.complain(f'the person\'s own files: {wanted[:3]}')
-        for _ in range(3):
-            self.other.sync()
-            self.stage.disk.tell('cut', 'none')
-            different = self.differences(self.stage.roots[1])
-            if not different:
-                break
-            self.device.sync()
+        self.again_removed()
+        own = self.differences(self.root)
+        if own:
+            self.complain(f'the device with the failure: {own[:3]}')
+        self.other.sync()
+        self.stage.disk.tell('cut', 'none')
+        different = self.differences(self.other_root)
         if different:
             self.complain(f'the other device: {different[:3]}')
         issues = self.device.run('issues')['issues']
@@ -161,42 +175,73 @@ def arguments():
     parser.add_argument('--calls', type=int, default=500, help='the first calls of a sync of which one fails')
     parser.add_argument('--first', type=int, default=1, help='the first of them')
     parser.add_argument('--sample', type=int, default=0, help='only so many of them, in all')
-    parser.add_argument('--files', type=int, default=190, help='new files in the sync: the more, the more calls it makes')
+    parser.add_argument('--files', type=int, default=190, help='new files in the sync that has no room: the more, the more calls it makes')
     parser.add_argument('--ways', default='up,down')
+    parser.add_argument('--errors', default='EIO,ENOSPC')
     parser.add_argument('--seed', type=int, default=random.randrange(1 << 31))
     return parser.parse_args()
 
 
-def plan(rng, options):
-    """(call, error, once or on): both errors at every call; every other call fails from then on."""
-    calls = [(n, error, ('once', 'on')[(n + k) % 2]) for n in range(options.first, options.first + options.calls)
-             for k, error in enumerate(('EIO', 'ENOSPC'))]
-    return sorted(set(rng.sample(calls, options.sample // 2)) | ALWAYS) if options.sample else calls
+def count(disk, device, which):
+    """How many such calls a sync makes in which nothing fails."""
+    disk.tell('load')
+    disk.tell('fail', which, NO_CALL, 'EIO', 'once')
+    sync(device)
+    counted = disk.state()['counted']
+    disk.tell('clear')
+    return counted
+
+
+def some(rng, values, n):
+    return sorted(rng.sample(values, min(n, len(values))))
+
+
+def plan_errors(rng, options, calls, syncs):
+    """(which, call, error, once or on), where a sync makes so many calls and so many syncs to disk."""
+    end = options.first + options.calls
+    early, later = range(options.first, end), range(end, calls + 1)
+    plan = [('all', n, 'EIO', MODES[n % 2]) for n in [*early, *some(rng, later, options.calls // 10)]]
+    syncs = [('syncs', n, 'EIO', 'once') for n in some(rng, range(1, syncs + 1), options.calls // 5)]
+    if options.sample:
+        return [('all', calls // 2, 'EIO', 'on')] + rng.sample(plan, options.sample // 8) + rng.sample(syncs, options.sample // 8)
+    return plan + syncs
+
+
+def plan_room(rng, options):
+    plan = [('writes', n, 'ENOSPC', MODES[(n + 1) % 2]) for n in range(options.first, options.first + options.calls)]
+    # At the second call a database has no room for its log.
+    return [('writes', 2, 'ENOSPC', 'on')] + rng.sample(plan, options.sample // 4) if options.sample else plan
+
+
+def failures_of(show, options, disk, stage, way, error):
+    device = stage.a if way == 'up' else stage.b
+    disk.tell('save')
+    trial = Trial(stage, device)
+    rng = random.Random(f'{options.seed} {way} {error}')
+    plan = plan_room(rng, options) if error == 'ENOSPC' else plan_errors(rng, options, count(disk, device, 'all'), count(disk, device, 'syncs'))
+    for i, step in enumerate(plan):
+        before = len(trial.bad)
+        trial.run(*step)
+        for line in trial.bad[before:]:
+            print(f'  {way}: {line}', flush=True)
+        if (i + 1) % 100 == 0:
+            print(f'  {way}, {error}: {i + 1} of {len(plan)}', flush=True)
+    disk.tell('load')
+    met, name = trial.tolerated + trial.told, f'{way}, {error}'
+    show.figure(f'{name}: failures that a sync met', met, f'{len(plan)} planned, {trial.unmet} after its last call', 'at least 9 of 10',
+                10 * met >= 9 * len(plan))
+    show.figure(f'{name}: told in plain words; done in spite of it', f'{trial.told}; {trial.tolerated}', met, 'told at least once', trial.told > 0)
+    show.figure(f'{name}: problems (no end, no words, lost, not gone on, fsck)', len(trial.bad), f'seed {options.seed}', 0, not trial.bad)
 
 
 def failures(show, options):
-    rng = random.Random(options.seed)
-    with FaultDisk(options.seed) as disk:
-        stage = Stage(disk, options.seed, options.files)
-        for way in options.ways.split(','):
-            if way == 'down':
-                stage.a.sync()
-            disk.tell('save')
-            trial = Trial(stage, stage.a if way == 'up' else stage.b)
-            calls = plan(rng, options)
-            for i, (call, error, mode) in enumerate(calls):
-                before = len(trial.bad)
-                trial.run(call, error, mode)
-                for line in trial.bad[before:]:
-                    print(f'  {way}: {line}', flush=True)
-                if (i + 1) % 100 == 0:
-                    print(f'  {way}: {i + 1} of {len(calls)}', flush=True)
-            disk.tell('load')
-            met = trial.tolerated + trial.told
-            show.figure(f'{way}: failures that a sync met', met, f'{len(calls)} planned, {trial.unmet} after its last call',
-                        'at least 9 of 10', 10 * met >= 9 * len(calls))
-            show.figure(f'{way}: told in plain words; done in spite of it', f'{trial.told}; {trial.tolerated}', met, 'told at least once', trial.told > 0)
-            show.figure(f'{way}: problems (no end, no words, lost, not gone on, fsck)', len(trial.bad), f'seed {options.seed}', 0, not trial.bad)
+    for error in options.errors.split(','):
+        with FaultDisk(options.seed) as disk:
+            stage = Stage(disk, options.seed, options.files if error == 'ENOSPC' else FEW_FILES)
+            for way in options.ways.split(','):
+                if way == 'down':
+                    stage.a.sync()
+                failures_of(show, options, disk, stage, way, error)
 
 
 def main():

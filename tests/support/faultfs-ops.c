@@ -26,13 +26,26 @@ is_full (FaultServer *self)
   return self->plan.errnum == ENOSPC && self->plan.until_cleared && self->plan.failed > 0;
 }
 
+static gboolean
+is_counted (const FaultPlan *plan, FaultKind kind)
+{
+  switch (plan->counts)
+    {
+    case FAULT_COUNT_ALL:
+      return TRUE;
+    case FAULT_COUNT_SYNCS:
+      return kind == FAULT_SYNCS;
+    default:
+      return kind == FAULT_SPACE || kind == FAULT_SYNCS || (kind == FAULT_WRITES && plan->errnum != ENOSPC);
+    }
+}
+
 /* TRUE when the call was answered with a failure. Every call comes through here, once. */
 static gboolean
 fails (fuse_req_t req, FaultKind kind, const char *call, fuse_ino_t ino, const char *name)
 {
   FaultServer *self = server_of (req);
   FaultPlan *plan = &self->plan;
-  gboolean counted = plan->every || (plan->errnum == ENOSPC ? kind == FAULT_SPACE : kind != FAULT_READS);
 
   if (!self->dead && kind != FAULT_READS && ++self->writes == self->cut_at)
     {
@@ -46,7 +59,7 @@ fails (fuse_req_t req, FaultKind kind, const char *call, fuse_ino_t ino, const c
     }
   if (self->delay_every != 0 && ++self->delay_count % self->delay_every == 0)
     g_usleep (self->delay_us);
-  if (!counted)
+  if (!is_counted (plan, kind))
     return FALSE;
   plan->counted++;
   if (plan->at == 0 || plan->counted < plan->at || (plan->counted > plan->at && !plan->until_cleared))
@@ -565,7 +578,7 @@ op_fsync (fuse_req_t req, fuse_ino_t ino, int data_only, struct fuse_file_info *
   guint64 failed = self->plan.failed;
   FaultNode *node = find_node (self, ino);
 
-  if (fails (req, FAULT_SPACE, "fsync", ino, NULL))
+  if (fails (req, FAULT_SYNCS, "fsync", ino, NULL))
     {
       if (node != NULL && !self->dead && self->plan.failed != failed)
         fault_disk_lose_file (self->disk, node);
@@ -652,7 +665,7 @@ op_fsyncdir (fuse_req_t req, fuse_ino_t ino, int data_only, struct fuse_file_inf
 {
   FaultNode *node;
 
-  if (fails (req, FAULT_SPACE, "fsyncdir", ino, NULL))
+  if (fails (req, FAULT_SYNCS, "fsyncdir", ino, NULL))
     return;
   node = node_of (req, ino);
   if (node == NULL)

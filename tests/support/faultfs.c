@@ -8,7 +8,7 @@
  *   cut-at N HOW        it fails instead of the Nth change from now on; until "mount" every call fails. 0: not any more
  *   mount               the power is back
  *   fail WHICH N ERROR once|on   the Nth call from now on fails with EIO or ENOSPC; "on": and all after it, until "clear".
- *                       WHICH: writes (what changes something; with ENOSPC what needs room) or all
+ *                       WHICH: writes (what changes something; with ENOSPC what needs room), syncs or all
  *   clear               nothing fails or waits any more
  *   delay USEC EVERY    every so many calls take so much longer
  *   sync                as sync(1)
@@ -112,7 +112,9 @@ plan_failure (FaultPlan *plan, char **words)
   *plan = (FaultPlan) { 0 };
   if (g_strv_length (words) < 5)
     return;
-  plan->every = strcmp (words[1], "all") == 0;
+  plan->counts = strcmp (words[1], "all") == 0     ? FAULT_COUNT_ALL
+                 : strcmp (words[1], "syncs") == 0 ? FAULT_COUNT_SYNCS
+                                                   : FAULT_COUNT_CHANGES;
   plan->at = number (words, 2);
   plan->errnum = strcmp (words[3], "ENOSPC") == 0 ? ENOSPC : EIO;
   plan->until_cleared = strcmp (words[4], "on") == 0;

@@ -8,13 +8,21 @@
 typedef enum
 {
   FAULT_READS,  /* lookups, opens, reads, attributes, space */
-  FAULT_SPACE,  /* writes that may need room: new names, bytes, attributes, renames, syncs */
+  FAULT_SPACE,  /* writes that may need room: new names, bytes, attributes, renames */
+  FAULT_SYNCS,  /* the same, and what is lost when they fail cannot be seen until the machine stops */
   FAULT_WRITES, /* other changes: removals, truncation, modes and times */
 } FaultKind;
 
+typedef enum
+{
+  FAULT_COUNT_CHANGES, /* with ENOSPC only what needs room */
+  FAULT_COUNT_ALL,
+  FAULT_COUNT_SYNCS,
+} FaultCount;
+
 typedef struct
 {
-  gboolean every;     /* all calls are counted, not only changes */
+  FaultCount counts;
   guint64 at;         /* 0: none is planned; the first is 1 */
   int errnum;
   gboolean until_cleared;
