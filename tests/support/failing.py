@@ -23,6 +23,8 @@ from shows import CTL, Show, listing, pair
 
 LONGEST = 60
 FEW_FILES = 10           # new ones where any call may fail: the fewer, the more of a sync is among its first calls
+# New ones where there is no room: so many that a sync makes more than 500 calls that need some.
+ROOM_FILES_UP, ROOM_FILES_DOWN = 190, 40
 NO_CALL = 1 << 40
 MODES = ('once', 'on')
 FSCK_EVERY = 5           # trials; what a device reads whole from the storage is checked in all of them
@@ -163,7 +165,7 @@ def arguments():
     parser.add_argument('--calls', type=int, default=500, help='the first calls of a sync of which one fails')
     parser.add_argument('--first', type=int, default=1, help='the first of them')
     parser.add_argument('--sample', type=int, default=0, help='only so many of them, in all')
-    parser.add_argument('--files', type=int, default=190, help='new files in the sync that has no room: the more, the more calls it makes')
+    parser.add_argument('--files', type=int, help='new files in the sync that has no room: the more, the more calls it makes')
     parser.add_argument('--ways', default='up,down')
     parser.add_argument('--errors', default='EIO,ENOSPC')
     parser.add_argument('--seed', type=int, default=random.randrange(1 << 31))
@@ -223,10 +225,12 @@ def failures_of(show, options, disk, stage, way, error):
 
 
 def failures(show, options):
+    ways = options.ways.split(',')
+    room_files = options.files or (ROOM_FILES_UP if 'up' in ways else ROOM_FILES_DOWN)
     for error in options.errors.split(','):
         with FaultDisk(options.seed) as disk:
-            stage = Stage(disk, options.seed, options.files if error == 'ENOSPC' else FEW_FILES)
-            for way in options.ways.split(','):
+            stage = Stage(disk, options.seed, room_files if error == 'ENOSPC' else FEW_FILES)
+            for way in ways:
                 if way == 'down':
                     stage.a.sync()
                 failures_of(show, options, disk, stage, way, error)
