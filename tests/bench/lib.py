@@ -12,12 +12,13 @@ SIZES = 8
 
 
 def measure(base, names=NAMES):
-    """Rows of name, size in KiB, ms and MiB/s, each [low, mean, high] of the mean with 95 %."""
+    """What the figures are, and rows of name, size in KiB, ms and MiB/s, each [low, mean, high]."""
     rows = []
     with workplace(base=base) as work:
         warm_memory(base, 2 << 30)
         output = subprocess.run([BUILD / 'tests/bench/bench-lib', *names], env=dict(os.environ, TMPDIR=str(work)), stdout=subprocess.PIPE, text=True, check=True)
-    for line in output.stdout.splitlines():
+    about, *lines = output.stdout.splitlines()
+    for line in lines:
         match = LINE.match(line)
         if not match:
             raise RuntimeError(f'not understood: {line}')
@@ -26,12 +27,13 @@ def measure(base, names=NAMES):
         rows.append({'name': name, 'kib': int(size) * (1024 if unit == 'MiB' else 1), 'ms': values[:3], 'mib_per_s': values[3:], 'line': line})
     if len(rows) != len(names) * SIZES:
         raise RuntimeError(f'{len(rows)} measurements of {len(names) * SIZES}')
-    return rows
+    return about.removeprefix('# '), rows
 
 
 def main(arguments):
     body = []
     for place in arguments.place or ('ram', 'disk'):
         say(f'lib, on {place}')
-        body.append({'place': place, 'rows': measure(RAM if place == 'ram' else arguments.disk)})
+        about, rows = measure(RAM if place == 'ram' else arguments.disk)
+        body.append({'place': place, 'about': about, 'rows': rows})
     return result('lib', body)
