@@ -39,10 +39,16 @@ is_telling (SkSession *session, const SkStoreItem *item)
   return item->etag != NULL && item->mtime >= 0 && item->mtime < sk_clock_wall (session->clock) - AGE_US;
 }
 
+static char *
+head_key (const SkFlowStorage *storage, const SkStoreItem *item)
+{
+  return g_strdup_printf ("%" G_GINT64_FORMAT ":%s", storage->row, item->name);
+}
+
 GBytes *
 sk_heads_get (SkSession *session, SkFlowStorage *storage, const SkStoreItem *item, GCancellable *cancellable, GError **error)
 {
-  g_autofree char *key = g_strdup_printf ("%" G_GINT64_FORMAT ":%s", storage->row, item->name);
+  g_autofree char *key = head_key (storage, item);
   gboolean telling = is_telling (session, item);
   GBytes *object;
   Head *head;
@@ -92,7 +98,7 @@ sk_heads_unchanged (SkSession *session, SkFlowStorage *storage, GPtrArray *items
   for (guint i = 0; i < items->len; i++)
     {
       const SkStoreItem *item = items->pdata[i];
-      g_autofree char *key = g_strdup_printf ("%" G_GINT64_FORMAT ":%s", storage->row, item->name);
+      g_autofree char *key = head_key (storage, item);
       Head *head = session->heads != NULL ? g_hash_table_lookup (session->heads, key) : NULL;
 
       if (head == NULL || !is_the_same (head, item) || head->believed >= BELIEVED_MAX)

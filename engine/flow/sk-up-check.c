@@ -96,7 +96,7 @@ settle_checked (SkUp *self, SkUpFolder *folder, CheckJob *job)
   for (guint i = 0; i < job->paths->len; i++)
     {
       const char *path = job->paths->pdata[i];
-      g_autofree char *key = g_strdup_printf ("item:%" G_GINT64_FORMAT ":%s", folder->row, path);
+      g_autofree char *key = sk_up_issue_key ("item", folder, path);
 
       if (job->errors->pdata[i] == NULL && !g_hash_table_contains (news, path) && g_hash_table_remove (folder->troubles, key))
         sk_session_settle_issue (self->session, key);

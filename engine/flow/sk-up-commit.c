@@ -214,7 +214,7 @@ note_again (SkUp *self, SkUpItem *item)
 static void
 item_committed (SkUp *self, SkUpItem *item, SkTreeOutcome outcome, gboolean lost, SkCounters *add)
 {
-  g_autofree char *key = g_strdup_printf ("item:%" G_GINT64_FORMAT ":%s", item->folder->row, item->found->path);
+  g_autofree char *key = sk_up_issue_key ("item", item->folder, item->found->path);
 
   if (lost || outcome == SK_TREE_STALE)
     note_again (self, item);

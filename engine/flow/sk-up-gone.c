@@ -409,7 +409,7 @@ settle_troubles (SkUp *self, SkUpFolder *folder)
   while (g_hash_table_iter_next (&iter, &key, NULL))
     for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
       {
-        g_autofree char *prefix = g_strdup_printf ("%s:%" G_GINT64_FORMAT ":", kinds[i], folder->row);
+        g_autofree char *prefix = sk_up_issue_key (kinds[i], folder, "");
 
         if (g_str_has_prefix (key, prefix) && !g_hash_table_contains (folder->troubles, key))
           g_ptr_array_add (over, g_strdup (key));

@@ -27,7 +27,7 @@
 #define SK_UP_COMMIT_ITEMS 1000u
 #define SK_UP_COMMIT_PACKS 512u          /* 4 GiB: a pack logged apart from its entry costs its chunk ids twice */
 #define SK_UP_COMMIT_DELAY_US (250 * 1000)
-#define SK_UP_AGAIN_US (10 * G_USEC_PER_SEC)    /* after a pass that proved nothing, or a storage that did not answer */
+#define SK_UP_AGAIN_US (10 * G_USEC_PER_SEC)    /* after rules that cannot be read, a loss not taken back yet, a storage that did not answer */
 
 typedef struct _SkUpFolder SkUpFolder;
 typedef struct _SkUpLane SkUpLane;
@@ -202,6 +202,8 @@ void sk_up_give_budget (SkUp *self, guint64 cost);
 /* sk-up-commit.c */
 void sk_up_ready (SkUp *self, SkUpItem *item);
 void sk_up_commit (SkUp *self);
+/* Of the issue of @kind ("item", "special", "mount") about @path. (transfer full) */
+char *sk_up_issue_key (const char *kind, const SkUpFolder *folder, const char *path);
 void sk_up_push (SkUp *self);
 
 /* What this folder's changes may do: FALSE in a folder that only receives, unless the person said 'publish'. */

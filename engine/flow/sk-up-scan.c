@@ -191,16 +191,10 @@ compare_listings (SkSession *session, gpointer data, GError **error)
   return TRUE;
 }
 
-static char *
-path_key (const char *kind, SkUpFolder *folder, const char *path)
-{
-  return g_strdup_printf ("%s:%" G_GINT64_FORMAT ":%s", kind, folder->row, path);
-}
-
 static void
 listing_trouble (SkUp *self, SkUpFolder *folder, SkScanDir *listing)
 {
-  g_autofree char *key = path_key ("item", folder, listing->path);
+  g_autofree char *key = sk_up_issue_key ("item", folder, listing->path);
   g_autofree char *shown = sk_path_display (listing->path);
 
   if (listing->error == NULL)
@@ -235,7 +229,7 @@ report_specials (SkUp *self, SkUpFolder *folder, ScanJob *job)
         {
           const char *name = listing->specials->pdata[k];
           g_autofree char *path = sk_path_join (listing->path, name);
-          g_autofree char *key = path_key ("special", folder, path);
+          g_autofree char *key = sk_up_issue_key ("special", folder, path);
           g_autofree char *shown = sk_path_display (path);
 
           g_hash_table_add (folder->troubles, g_strdup (key));
@@ -248,7 +242,7 @@ report_specials (SkUp *self, SkUpFolder *folder, ScanJob *job)
   for (guint i = 0; i < job->unavailable->len; i++)
     {
       const char *path = job->unavailable->pdata[i];
-      g_autofree char *key = path_key ("mount", folder, path);
+      g_autofree char *key = sk_up_issue_key ("mount", folder, path);
       g_autofree char *shown = sk_path_display (path);
 
       g_hash_table_add (folder->troubles, g_strdup (key));

@@ -38,6 +38,12 @@ sk_up_item_new (SkUp *self, SkUpFolder *folder, SkFound *found)
   return item;
 }
 
+char *
+sk_up_issue_key (const char *kind, const SkUpFolder *folder, const char *path)
+{
+  return g_strdup_printf ("%s:%" G_GINT64_FORMAT ":%s", kind, folder->row, path);
+}
+
 void
 sk_up_item_fail (SkUp *self, SkUpItem *item)
 {
@@ -61,7 +67,7 @@ sk_up_item_fail (SkUp *self, SkUpItem *item)
     sk_settle_note (item->folder->settle, path, FALSE, 0, now);
   else if (!g_cancellable_is_cancelled (self->session->stopping))
     {
-      g_autofree char *key = g_strdup_printf ("item:%" G_GINT64_FORMAT ":%s", item->folder->row, path);
+      g_autofree char *key = sk_up_issue_key ("item", item->folder, path);
 
       g_hash_table_add (item->folder->troubles, g_strdup (key));
       sk_session_raise (self->session, key, "failed-item", item->folder->row, path, "“%s” could not be taken in: %s", shown,

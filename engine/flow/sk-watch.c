@@ -27,7 +27,7 @@ typedef struct
   SkRoot *root;
   SkWatcher *watcher;            /* NULL: none could be made */
   gboolean limited;
-  SkRootPlace seen;              /* when the configuration was made */
+  SkRootPlace seen, now;         /* before the configuration was made anew last; when it was looked for last */
   gint64 rescan_at;
   guint arrivals;                /* in the trash, when that was looked at last */
   gint64 look_us, look_at;       /* from one look at the trash to the next; 0: none is due */
@@ -188,15 +188,23 @@ sk_watch_reload (SkWatch *self)
     sk_worker_push (self->worker, on_reload, self, NULL);
 }
 
+static gboolean on_poll (gpointer data);
+
+static void
+arm_poll (SkWatch *self, gint64 us)
+{
+  g_clear_pointer (&self->poll_timer, sk_timer_free);
+  self->poll_timer = sk_clock_timer (self->session->clock, sk_worker_context (self->worker), us, on_poll, self);
+}
+
 static gboolean
 on_poll (gpointer data)
 {
   SkWatch *self = data;
 
-  g_clear_pointer (&self->poll_timer, sk_timer_free);
   sk_down_poll (self->session->down);
   self->poll_us = sk_down_is_busy (self->session->down) ? POLL_BUSY_US : MIN (self->poll_us * 2, POLL_IDLE_US);
-  self->poll_timer = sk_clock_timer (self->session->clock, sk_worker_context (self->worker), self->poll_us, on_poll, self);
+  arm_poll (self, self->poll_us);
   return G_SOURCE_REMOVE;
 }
 
@@ -207,8 +215,7 @@ on_expect (gpointer data)
 
   sk_down_expect (self->session->down);
   self->poll_us = POLL_BUSY_US;
-  g_clear_pointer (&self->poll_timer, sk_timer_free);
-  self->poll_timer = sk_clock_timer (self->session->clock, sk_worker_context (self->worker), self->poll_us, on_poll, self);
+  arm_poll (self, self->poll_us);
 }
 
 void
@@ -296,19 +303,16 @@ static gboolean
 may_differ (SkWatch *self)
 {
   g_autoptr(SkConfig) config = sk_session_config (self->session);
+  gboolean differs = config->incomplete;
 
-  if (config->incomplete || config->folders->len != self->folders->len)
-    return TRUE;
   for (guint i = 0; i < self->folders->len; i++)
     {
-      const Watched *watched = self->folders->pdata[i];
-      SkRootPlace now;
+      Watched *watched = self->folders->pdata[i];
 
-      sk_root_look (watched->root, &now);
-      if (!sk_root_place_same (&now, &watched->seen))
-        return TRUE;
+      sk_root_look (watched->root, &watched->now);
+      differs |= !sk_root_place_same (&watched->now, &watched->seen);
     }
-  return FALSE;
+  return differs;
 }
 
 static gboolean
@@ -322,10 +326,11 @@ on_revive (gpointer data)
     sk_session_check_pause (self->session);
   if (may_differ (self) && sk_session_reload (self->session, &error))
     {
+      /* As it was before that: what changes meanwhile is seen the next time. */
+      for (guint i = 0; i < self->folders->len; i++)
+        ((Watched *) self->folders->pdata[i])->seen = ((Watched *) self->folders->pdata[i])->now;
       sk_up_reload (self->session->up);
       on_reload (self);
-      for (guint i = 0; i < self->folders->len; i++)
-        sk_root_look (((Watched *) self->folders->pdata[i])->root, &((Watched *) self->folders->pdata[i])->seen);
     }
   look_into_trash (self);
   self->revive_timer = sk_clock_timer (self->session->clock, sk_worker_context (self->worker), REVIVE_US, on_revive, self);
@@ -381,7 +386,7 @@ on_start (gpointer data)
 
   on_reload (self);
   self->poll_us = POLL_BUSY_US;
-  self->poll_timer = sk_clock_timer (self->session->clock, context, 1000, on_poll, self);
+  arm_poll (self, 1000);
   self->revive_timer = sk_clock_timer (self->session->clock, context, REVIVE_US, on_revive, self);
   self->rescan_timer = sk_clock_timer (self->session->clock, context, RESCAN_UNWATCHED_US, on_rescan, self);
   self->care_timer = sk_clock_timer (self->session->clock, context, CARE_FIRST_US, on_care, self);

@@ -24,16 +24,24 @@ apply (SkTree *tree, const SkEntry *entry)
   g_assert_no_error (error);
 }
 
-static gint64
-mtime_at (Fixture *f, const char *path)
+/* Kind NONE where there is nothing. */
+static SkTarget
+target_at (Fixture *f, const char *path)
 {
   g_autoptr(GError) error = NULL;
   g_autoptr(SkNode) node = sk_index_node (f->index, f->folder, path, &error);
 
   g_assert_no_error (error);
-  g_assert_nonnull (node);
-  g_assert_cmpint (node->target.kind, ==, SK_KIND_FILE);
-  return node->target.mtime;
+  return node != NULL ? node->target : (SkTarget) { .kind = SK_KIND_NONE };
+}
+
+static gint64
+mtime_at (Fixture *f, const char *path)
+{
+  const SkTarget target = target_at (f, path);
+
+  g_assert_cmpint (target.kind, ==, SK_KIND_FILE);
+  return target.mtime;
 }
 
 /* A file that loses its name to @winner, and its @copy that loses that one to @rival. The name of the copy of the copy. (transfer full, all) */
@@ -91,14 +99,6 @@ test_touch_reaches_copy_of_copy (void)
     }
 }
 
-static SkKind
-kind_at (Fixture *f, const char *path)
-{
-  g_autoptr(SkNode) node = sk_index_node (f->index, f->folder, path, NULL);
-
-  return node != NULL ? node->target.kind : SK_KIND_NONE;
-}
-
 /* A file lost its name, its copy lost that of the copy, and then somebody deletes or replaces the file: both copies go, whenever that is heard of,
  * or one device would go on showing what no other does. */
 static void
@@ -130,10 +130,10 @@ test_copy_of_copy_goes (void)
       apply (tree, rival);
       if (order == 0)
         {
-          g_assert_cmpint (kind_at (&f, last), ==, SK_KIND_FILE);
+          g_assert_cmpint (target_at (&f, last).kind, ==, SK_KIND_FILE);
           apply (tree, after);
         }
-      g_assert_cmpint (kind_at (&f, last), ==, SK_KIND_NONE);
+      g_assert_cmpint (target_at (&f, last).kind, ==, SK_KIND_NONE);
       g_assert_cmpint (mtime_at (&f, copy->path), ==, rival->mtime);
       g_assert_cmpint (mtime_at (&f, "report.txt"), ==, after->mtime);
       g_assert_true (sk_tree_flush (tree, NULL));
@@ -144,14 +144,6 @@ test_copy_of_copy_goes (void)
         g_assert_null (strstr (g_ptr_array_index (problems, i), "copies"));
       fixture_close (&f);
     }
-}
-
-static guint32
-mode_at (Fixture *f, const char *path)
-{
-  g_autoptr(SkNode) node = sk_index_node (f->index, f->folder, path, NULL);
-
-  return node != NULL ? node->target.mode : 0;
 }
 
 /* A copy that nobody appended goes when its loser is replaced. What stands at its name afterwards has a mode of its own: who reads the log later never
@@ -185,7 +177,7 @@ test_withdrawn_copy_leaves_no_mode (void)
         apply (tree, winner);
       apply (tree, rival);
       g_assert_cmpint (mtime_at (&f, copy->path), ==, rival->mtime);
-      g_assert_cmpuint (mode_at (&f, copy->path), ==, 0600);
+      g_assert_cmpuint (target_at (&f, copy->path).mode, ==, 0600);
       g_assert_true (sk_tree_flush (tree, NULL));
       commit (f.index);
       fixture_close (&f);
